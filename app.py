@@ -1,0 +1,40 @@
+"""Starts the explorer: binds its port at once, loads the models behind the first screen."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+
+from sdiff.ui.engine import Engine, Progress
+from sdiff.ui.page import build, launch
+from sdiff.ui.strings import TITLE
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Watch a language model decode with a diffusion drafter.")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 for the whole network")
+    parser.add_argument("--port", type=int, default=None, help="port; by default the first free one from 7860")
+    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
+    parser.add_argument("--dtype", default="auto", choices=("auto", "bfloat16", "float32"))
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
+
+    def load(progress: Progress) -> object:
+        from sdiff.pairs import load_pair  # pulls torch; kept out of the first screen's way
+
+        return load_pair(device=args.device, dtype=args.dtype, progress=progress)
+
+    engine = Engine(load)
+    demo = build(engine)
+    print(f"{TITLE}: {launch(demo, args.host, args.port, prevent_thread_lock=True, quiet=True)}", flush=True)
+    engine.start()  # after the port answers: loading must not slow the first screen
+    demo.block_thread()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""The bundled models on disk: verifier weights and tokenizer from the GGUF, drafter shards from `precomputed/drafters`.
+
+Knows file formats; refuses to know decoding.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from filelock import FileLock
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from sdiff.fetch import SHA256, PairError, Progress, cache_folder, fetch_verifier, sha256
+from sdiff.layers import Dimensions
+from sdiff.network import BlockDenoiser
+from sdiff.verifier import Llama
+
+DRAFTERS = Path(__file__).parent.parent / "precomputed" / "drafters"
+NAME = "SmolLM2-135M-Instruct"
+
+
+def load_verifier(device: torch.device, dtype: torch.dtype, progress: Progress = lambda text, done: None) -> tuple[Llama, Any]:
+    """The verifier's weights and its tokenizer. Fetches and dequantises on the first call. Raises PairError."""
+    gguf = fetch_verifier(progress)
+    folder = cache_folder() / f"{NAME}-{SHA256[:8]}"
+    weights = folder / f"{str(dtype).removeprefix('torch.')}.safetensors"
+    progress("Loading the verifier", None)
+    if not (weights.exists() and (folder / "tokenizer.json").exists()):
+        progress("Dequantising the verifier (once, about 20 s)", None)
+        _dequantise(gguf, folder, weights, dtype)
+    from transformers import AutoTokenizer  # slow to import; nothing else here needs it
+
+    try:
+        with safe_open(weights, "pt", device="cpu") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+            d = Dimensions(**json.loads(file.metadata()["dimensions"]))
+        model = Llama.from_tensors(d, tensors, dtype, "cpu")
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise _damaged(weights, error) from None
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        if not tokenizer.chat_template or tokenizer.eos_token_id is None:
+            raise ValueError("the tokenizer lacks its template or special tokens")
+    except Exception as error:  # the tokenizers package raises bare Exception
+        raise _damaged(folder / "tokenizer.json", error) from None
+    return model.to(device), tokenizer
+
+
+def _damaged(file: Path, error: Exception) -> PairError:
+    """Remove a cached file, which makes the next start dequantise afresh."""
+    file.unlink(missing_ok=True)
+    return PairError(f"The cached copy of the verifier was damaged ({str(error)[:200]}). It was removed; start again.")
+
+
+def _dequantise(gguf: Path, folder: Path, weights: Path, dtype: torch.dtype) -> None:
+    """Through transformers' GGUF loader into one safetensors file and a tokenizer folder, each moved into place whole."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
+    c = model.config
+    d = Dimensions(
+        width=c.hidden_size, heads=c.num_attention_heads, kv_heads=c.num_key_value_heads, head_width=c.head_dim, feed_forward=c.intermediate_size,
+        layers=c.num_hidden_layers, vocabulary=c.vocab_size, rope_base=c.rope_parameters["rope_theta"], epsilon=c.rms_norm_eps,
+    )  # fmt: skip
+    tensors = {name: t.to(dtype).contiguous() for name, t in model.state_dict().items() if name != "lm_head.weight"}
+    unfinished = folder / "unfinished"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(str(folder / "write.lock")):
+            shutil.rmtree(unfinished, ignore_errors=True)  # what a killed process left
+            try:
+                tokenizer.save_pretrained(unfinished)
+                save_file(tensors, unfinished / weights.name, {"dimensions": json.dumps(d.__dict__)})
+                for file in unfinished.iterdir():
+                    os.replace(file, folder / file.name)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
+    except (OSError, SafetensorError) as error:
+        raise PairError(
+            f"Writing to {folder} failed ({error}). Free some space or set SDIFF_CACHE to another folder, then start again."
+        ) from None
+
+
+def save_drafter(network: BlockDenoiser, folder: Path, card: dict[str, Any]) -> None:
+    """Write float16 shards (one per layer, each below 10 MB) and `card.json` with sizes, hashes and provenance."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shards: dict[str, dict[str, Tensor]] = {"head.safetensors": {"ids": network.ids.int().cpu()}}
+    for name, tensor in network.named_parameters():
+        shard = f"layer{name.split('.')[1]}.safetensors" if name.startswith("layers.") else "head.safetensors"
+        shards.setdefault(shard, {})[name] = tensor.detach().half().cpu().contiguous()
+    for name, tensors in shards.items():
+        save_file(tensors, folder / name)
+    config = {"sources": network.sources, "block": network.block, "vocabulary": network.d.vocabulary, "verifier_sha256": SHA256}
+    files = {name: {"sha256": sha256(folder / name), "bytes": (folder / name).stat().st_size} for name in sorted(shards)}
+    (folder / "card.json").write_text(json.dumps({**card, "config": config, "files": files}, indent=1) + "\n")
+
+
+def load_drafter(verifier: Llama, folder: Path, device: torch.device, dtype: torch.dtype) -> tuple[BlockDenoiser, dict[str, Any]]:
+    """The denoising network and its card. Raises PairError on a missing, altered or mismatched file."""
+    try:
+        card = json.loads((folder / "card.json").read_text())
+        if missing := {"date", "training_temperature", "config", "files"} - set(card):
+            raise ValueError(f"card.json lacks {', '.join(sorted(missing))}")
+        tensors: dict[str, Tensor] = {}
+        for name, about in card["files"].items():
+            if sha256(folder / name) != about["sha256"]:
+                raise PairError(f"The drafter file {name} differs from its card. Restore it from the repository.")
+            with safe_open(folder / name, "pt") as file:
+                tensors |= {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
+        config, ids = card["config"], tensors.pop("ids").long()
+        if (config["verifier_sha256"], config["vocabulary"]) != (SHA256, verifier.d.vocabulary) or int(ids.max()) >= verifier.d.vocabulary:
+            raise PairError("This drafter was trained for another verifier. Restore precomputed/drafters from the repository.")
+        network = BlockDenoiser(verifier.d, config["sources"], ids.to(device), verifier.embedding.to(dtype), config["block"])
+        network.load_state_dict({k: t.float() for k, t in tensors.items()})
+    except FileNotFoundError as error:
+        raise PairError(
+            f"The drafter file {Path(error.filename).name} is missing. Restore precomputed/drafters from the repository."
+        ) from None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
+        if isinstance(error, PairError):
+            raise
+        raise PairError(
+            f"The drafter in {folder.name} cannot be read ({error}). Restore precomputed/drafters from the repository."
+        ) from None
+    return network.to(device=device, dtype=dtype).requires_grad_(False).eval(), card

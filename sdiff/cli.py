@@ -1,0 +1,181 @@
+"""The decoder in a terminal: arguments to a request, events to coloured lines. Refuses to compute anything itself."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import MISSING, fields
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from sdiff.fetch import PairError
+from sdiff.request import LIMITS, NOISES, PROPOSALS, RULES, Request, RequestError
+from sdiff.trace import MASKED, Denoise, Emit, End, Event, Pieces, Prefill, Run, Trace, Verdict, Verify, wilson
+
+# glyph, style and word of every outcome agree (experience.md §2); colour is never alone
+OUTCOMES = {
+    "accepted": ("✓", "bold white on #00509E"), "lenient": ("≈", "black on #A6D3F2 underline"), "rejected": ("✕", "white on #B34700 strike"),
+    "unexamined": ("–", "black on #E3E3E3"), "correction": ("▲", "bold black on #FFD84D"), "bonus": ("+1", "bold black on #CC79A7"),
+}  # fmt: skip
+HELP = {
+    "noise": "diffusion noise of the drafter", "steps": "denoising passes per block", "leniency": "0 lossless … 1 accept every draft", "rule": "acceptance rule",
+    "proposal": "how the block is drawn", "gamma": "drafted tokens per block", "temperature": "0: argmax", "top_k": "0: off", "top_p": "1: off", "seed": "same seed, same run",
+    "max_tokens": "most new tokens", "raw": "no chat template", "plain": "no drafter: the baseline",
+}  # fmt: skip
+
+
+def visible(label: str) -> str:
+    """A label on one line with nothing a terminal would obey: newlines, spaces and control characters are drawn."""
+    drawn = label.replace("\r\n", "⏎").replace("\n", "⏎").replace(" ", "␣").replace("\t", "⇥")
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in drawn)
+
+
+def harmless(text: str) -> str:
+    """Text whose control characters, except newline and tab, are written out."""
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+class Printer:
+    """Draws events as they come: denoising steps as rows, one verify line, then the verdicts."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.pieces, self.verdicts, self.last = console, {}, [], None
+
+    def chip(self, token: int, glyph: str = "", style: str = "") -> Text:
+        shown = "░" if token == MASKED else visible(self.pieces.get(token, f"⟨{token}⟩"))
+        return Text(f"{glyph}{shown}", style=style)
+
+    def line(self, head: str, chips: list[Text]) -> None:
+        self.console.print(Text(f"{head:>9} ", style="dim"), Text(" ").join(chips), sep="", soft_wrap=True)
+
+    def show(self, event: Event) -> None:
+        if isinstance(event, Pieces):
+            self.pieces |= event.pieces
+        elif isinstance(event, Run):
+            s, kind = event.settings, "lossless" if event.lossless else "not lossless"
+            how = (
+                "plain decoding"
+                if s["plain"]
+                else f"{s['noise']} noise, {s['steps']} steps, {s['rule']} ({s['native']}), {s['proposal']}, γ = {s['gamma']}, {kind}"
+            )
+            self.console.print(Text(f"{event.models.get('verifier', 'verifier')} · {how}", style="bold"))
+        elif isinstance(event, Prefill):
+            self.console.print(Text(f"read {event.tokens} prompt tokens in {event.ms:.0f} ms", style="dim"))
+        elif isinstance(event, Denoise) and event.canvas:
+            if event.step == 0:
+                self.console.rule(f"cycle {event.cycle}", style="dim")
+            chips = [self.chip(t, style="bold" if fixed else "dim") for t, fixed in zip(event.canvas, event.fixed, strict=True)]
+            self.line("noise" if event.step == 0 else f"step {event.step}", chips)
+        elif isinstance(event, Verify):
+            self.last, self.verdicts = event, []
+        elif isinstance(event, Verdict):
+            self.verdicts.append(event)
+        elif isinstance(event, Emit):
+            self.outcome(event)
+
+    def outcome(self, event: Emit) -> None:
+        chips = []
+        for i, token in enumerate(self.last.tokens):
+            v = self.verdicts[i] if i < len(self.verdicts) else None
+            state = "unexamined" if v is None else "lenient" if v.lenient else "accepted" if v.accepted else "rejected"
+            chips.append(self.chip(token, *OUTCOMES[state]))
+        if event.extra:
+            chips.append(self.chip(event.tokens[-1], *OUTCOMES[event.extra]))
+        self.line("verdicts", chips)
+        if self.last.tokens:
+            self.line(
+                "",
+                [
+                    Text(
+                        f"draft {self.last.draft_ms:.1f} ms, verify {self.last.ms:.1f} ms, kept {event.accepted} of {len(self.last.tokens)}",
+                        style="dim",
+                    )
+                ],
+            )
+
+    def summary(self, end: End) -> None:
+        stats, spent = end.stats, end.stats["ms"]
+        self.console.rule("text", style="dim")
+        self.console.print(Text(harmless(end.text)))
+        self.console.rule("numbers", style="dim")
+        self.console.print(
+            f"{stats['tokens']} tokens in {stats['cycles']} cycles: τ = {stats['tau']:.2f} tokens per cycle, "
+            f"{stats['tokens_per_second']:.1f} tokens/s, ended by {end.reason}",
+            Text(f"draft {spent['draft']:.0f} ms · verify {spent['verify']:.0f} ms · examine {spent['examine']:.0f} ms · prompt {spent['prefill']:.0f} ms", style="dim"),
+            sep="\n", highlight=False,
+        )  # fmt: skip
+        if any(stats["drafted"]):
+            table = Table("position", "examined", "accepted", "rate (95 % interval)", "survival", box=None, header_style="dim")
+            for k, (drafted, seen, kept) in enumerate(zip(stats["drafted"], stats["examined"], stats["accepted"], strict=True), 1):
+                if drafted:
+                    low, high = wilson(kept, seen)
+                    table.add_row(
+                        str(k),
+                        str(seen),
+                        str(kept),
+                        f"{kept / seen:.2f} ({low:.2f} – {high:.2f})" if seen else "–",
+                        f"{kept / drafted:.2f}",
+                    )
+            self.console.print(table)
+
+
+def add_request_arguments(parser: argparse.ArgumentParser) -> None:
+    """One option per field of Request, with its limits in the help."""
+    choices = {"noise": NOISES, "rule": tuple(RULES), "proposal": tuple(PROPOSALS)}
+    for f in fields(Request):
+        if f.default is MISSING:
+            continue
+        option = "--" + f.name.replace("_", "-")
+        if f.type == "bool":
+            parser.add_argument(option, action="store_true", help=HELP[f.name])
+        else:
+            low, high = LIMITS.get(f.name, (None, None))
+            span = f" ({low:g} to {high:g}, default {f.default:g})" if low is not None else f" (default {f.default or 'fits the noise'})"
+            kind = {"int": int, "float": float, "str": str}[f.type]
+            parser.add_argument(
+                option, type=kind, default=f.default, choices=choices.get(f.name), help=HELP[f.name] + span.replace("%", "%%")
+            )
+
+
+@contextmanager
+def fetching(console: Console) -> Iterator[object]:
+    """A progress bar on stderr for whatever loading has to do first."""
+    with Progress(TextColumn("{task.description}"), BarColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("Starting", total=None)
+        yield lambda text, done: bar.update(task, description=text, total=None if done is None else 1.0, completed=done or 0.0)
+
+
+def decode_command(args: argparse.Namespace) -> int:
+    """Run one decode. → exit status: 0, 1 when a model failed, 2 when the request is wrong, 130 when interrupted."""
+    notes = Console(stderr=True)
+    try:
+        request = Request(args.prompt, **{f.name: getattr(args, f.name) for f in fields(Request) if f.name != "prompt"})
+        with fetching(notes) as progress:
+            from sdiff.pairs import load_pair  # torch and transformers take seconds: wrong requests fail before that
+
+            pair = load_pair(args.device, args.dtype, progress)
+    except (RequestError, PairError) as error:
+        notes.print(Text(str(error), style="red"))
+        return 2 if isinstance(error, RequestError) else 1
+    printer, trace, status = Printer(Console(highlight=False)), Trace(), 0
+    try:
+        for event in trace.record(pair.stream(request)):
+            if not args.json:
+                printer.show(event)
+    except KeyboardInterrupt:
+        status = 130
+    except (RequestError, ArithmeticError) as error:
+        notes.print(Text(str(error), style="red"))
+        status = 2 if isinstance(error, RequestError) else 1
+    if args.json and trace.events:
+        sys.stdout.write(trace.to_json())
+    elif trace.end:
+        printer.summary(trace.end)
+    elif trace.events:
+        printer.console.print(Text(harmless(trace.text)))
+    return status

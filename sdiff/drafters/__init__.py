@@ -1,0 +1,122 @@
+"""What a drafter is: a denoiser plus a way of turning its predictions into a draft with exactly known laws.
+
+One file per family. Refuses to know verifiers and acceptance rules. `q` is always the very tensor the tokens were
+drawn from (algorithms.md §2): a draft is only as honest as that sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from sdiff.sampling import Dice, Shape
+from sdiff.trace import MASKED
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """A block between two denoising steps: verifier ids or MASKED [γ], which positions are final [γ], passes in all."""
+
+    tokens: Tensor
+    fixed: Tensor
+    steps: int
+
+
+@dataclass(frozen=True)
+class Draft:
+    """tokens [γ] verifier ids; q [γ+1, V] the laws they were drawn from, last row zero; fixed_at [γ] step of the final value."""
+
+    tokens: Tensor
+    q: Tensor
+    fixed_at: Tensor
+
+
+class Denoiser(Protocol):
+    """Predicts the clean block. `ids` [K]: verifier ids of the draft vocabulary; `vocabulary`: V; `scale` multiplies logits."""
+
+    ids: Tensor
+    vocabulary: int
+    scale: float
+
+    def start(self, context: Sequence[int]) -> None:
+        """A new block behind `context`, whose last token is the anchor."""
+
+    def predict(self, canvas: Tensor, level: Tensor) -> Tensor:
+        """canvas [γ] draft ids or MASKED, level [γ] noise in [0, 1] → logits of the clean tokens [γ, K]."""
+
+
+class Drafter(Protocol):
+    """`propose` yields a Canvas after every step (and the initial noise) and returns the Draft."""
+
+    def propose(self, context: Sequence[int], gamma: int, steps: int, dice: Dice) -> Generator[Canvas, None, Draft]: ...
+
+
+def group_sizes(gamma: int, steps: int) -> list[int]:
+    """How many positions each step settles: γ split as evenly as possible, earlier steps first. At most γ steps."""
+    steps = min(steps, gamma)
+    return [gamma // steps + (i < gamma % steps) for i in range(steps)]
+
+
+def on_verifier_vocabulary(denoiser: Denoiser, canvas: Tensor, q: Tensor, fixed_at: Tensor) -> Draft:
+    """Translate draft ids [γ] and laws [γ, K] to the verifier's vocabulary: every other token has q = 0."""
+    wide = torch.zeros(len(q) + 1, denoiser.vocabulary, dtype=q.dtype, device=q.device)
+    wide[:-1, denoiser.ids] = q
+    return Draft(denoiser.ids[canvas], wide, fixed_at)
+
+
+def shown(denoiser: Denoiser, canvas: Tensor, fixed: Tensor, steps: int) -> Canvas:
+    return Canvas(torch.where(canvas == MASKED, MASKED, denoiser.ids[canvas.clamp(min=0)]), fixed, steps)
+
+
+def empty_draft(vocabulary: int, device: torch.device | str) -> Draft:
+    """No tokens and the lone zero row of q: all that is left of a block that may emit one token only."""
+    nothing = torch.zeros(0, dtype=torch.int64, device=device)
+    return Draft(nothing, torch.zeros(1, vocabulary, device=device), nothing)
+
+
+@dataclass(frozen=True)
+class NoDrafter:
+    """Plain decoding: every draft is empty."""
+
+    vocabulary: int
+    device: torch.device | str = "cpu"
+
+    def propose(self, context: Sequence[int], gamma: int, steps: int, dice: Dice) -> Generator[Canvas, None, Draft]:
+        return empty_draft(self.vocabulary, self.device)
+        yield  # makes this a generator
+
+
+def one_hot(tokens: Tensor, like: Tensor) -> Tensor:
+    return torch.zeros_like(like).scatter_(-1, tokens[:, None], 1.0)
+
+
+def settle_in_groups(
+    denoiser: Denoiser, shape: Shape, gamma: int, steps: int, dice: Dice, by_confidence: bool, noise: Callable[[], Tensor]
+) -> Generator[Canvas, None, tuple[Tensor, Tensor, Tensor]]:
+    """Settle positions group by group; the open ones are drawn from `noise()` before each step.
+
+    Left to right this meets the `monotone` condition of Proposition 2: which positions are revealed depends on
+    nothing drawn, same-step tokens are independent, settled ones stay. By confidence it does not: a position's turn
+    then depends on tokens drawn to its right. → final draft ids [γ], laws at reveal [γ, K], step of reveal [γ].
+    """
+    canvas, sizes = noise(), group_sizes(gamma, steps)
+    fixed_at = torch.zeros_like(canvas)
+    q: Tensor | None = None
+    yield shown(denoiser, canvas, fixed_at > 0, len(sizes))
+    for step, size in enumerate(sizes, 1):
+        still_open = fixed_at == 0
+        if step > 1:
+            canvas = torch.where(still_open, noise(), canvas)
+        law = shape.law(denoiser.predict(canvas, still_open.double()), denoiser.scale)  # [γ, K]
+        rank = law.amax(-1) if by_confidence else -torch.arange(gamma, device=law.device, dtype=law.dtype)
+        chosen = rank.masked_fill(~still_open, -torch.inf).topk(size).indices
+        q = torch.zeros_like(law) if q is None else q
+        q[chosen], fixed_at[chosen] = law[chosen], step
+        canvas = canvas.clone()
+        canvas[chosen] = dice.draw(law[chosen])
+        yield shown(denoiser, canvas, fixed_at > 0, len(sizes))
+    return canvas, q, fixed_at

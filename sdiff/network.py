@@ -1,0 +1,70 @@
+"""The block-diffusion transformer of the bundled drafters. Knows layers and shapes; refuses to know noise schedules and sampling.
+
+A few of the verifier's own layers, retrained to denoise a whole block at once. For the prefix they attend to the
+verifier's cached keys and values of the same layers, so the drafter needs no context pass of its own; inside the
+block attention is bidirectional. As in the verifier, row i predicts the token at position i+1: row 0 is the anchor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from sdiff.layers import Dimensions, Layer, PackedLinear, attend, pack, packable, rms_norm
+from sdiff.trace import MASKED
+
+Past = Sequence[tuple[Tensor, Tensor]]  # per drafter layer: keys, values [B, kv_heads, S, head_width]
+
+
+class BlockDenoiser(nn.Module):
+    """Denoises blocks of up to `block` drafts behind an anchor.
+
+    `sources`: verifier layers that its layers started from and whose cache they read. `ids` [K]: verifier ids of
+    the draft vocabulary. `embedding` [V, width]: the verifier's, frozen; its rows `ids` are input and output here.
+    """
+
+    def __init__(self, d: Dimensions, sources: Sequence[int], ids: Tensor, embedding: Tensor, block: int) -> None:
+        super().__init__()
+        self.d, self.sources, self.block = d, tuple(sources), block
+        self.layers = nn.ModuleList(Layer(d) for _ in sources)
+        self.norm = nn.Parameter(torch.ones(d.width))
+        self.masked = nn.Parameter(torch.zeros(d.width))  # what an absorbed position looks like
+        self.position = nn.Parameter(torch.zeros(block, d.width))
+        self.level = nn.Parameter(torch.zeros(2, d.width))  # added as level and level²
+        self.register_buffer("ids", ids, persistent=False)
+        self.register_buffer("embedding", embedding, persistent=False)
+        self.register_buffer("rows", embedding[ids].contiguous(), persistent=False)  # [K, width]
+        self.head = lambda x: F.linear(x, self.rows)
+
+    def pack_for_inference(self) -> None:
+        """Store all matrices in the CPU kernel's own order; the network can no longer be trained."""
+        pack(self.layers)
+        if packable(self.rows):
+            self.head = PackedLinear(self.rows)
+
+    def forward(self, anchor: Tensor, canvas: Tensor, level: Tensor, past: Past, table: Tensor, mask: Tensor | None) -> Tensor:
+        """Logits of the clean tokens over the draft vocabulary, [B, A, n, K].
+
+        anchor [B, A] verifier ids; canvas [B, A, n] draft ids or MASKED; level [B, A, n] noise level in [0, 1] (0:
+        settled); table [2, (B,) A·n, 1, D] rotary rows of anchor and following positions; mask [B, A·n, S + A·n]
+        or None (everything visible). The last canvas column is never an input: no later token depends on it.
+        """
+        batch, blocks, n = canvas.shape
+        tokens = canvas[..., :-1]
+        noisy = torch.where((tokens == MASKED)[..., None], self.masked, self.rows[tokens.clamp(min=0)])
+        amount = level[..., :-1, None].to(noisy.dtype)
+        noisy = noisy + amount * self.level[0] + amount.square() * self.level[1]
+        x = torch.cat([self.embedding[anchor][:, :, None], noisy], 2) + self.position[:n]
+        x = x.reshape(batch, blocks * n, self.d.width)
+        for layer, (keys, values) in zip(self.layers, past, strict=True):
+
+            def store_and_attend(q: Tensor, k: Tensor, v: Tensor, keys: Tensor = keys, values: Tensor = values) -> Tensor:
+                kind = keys.dtype  # training keeps float32 weights beside a bfloat16 verifier
+                own_k, own_v = k.transpose(1, 2).to(kind), v.transpose(1, 2).to(kind)
+                return attend(q.to(kind), torch.cat([keys, own_k], 2), torch.cat([values, own_v], 2), mask).to(x.dtype)
+
+            x = layer(x, table, store_and_attend)
+        return self.head(rms_norm(x, self.norm, self.d.epsilon)).view(batch, blocks, n, -1)

@@ -1,0 +1,164 @@
+"""Names to loaded pairs of verifier and drafters, and one request to one stream of events. Knows everything below it."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import importlib.metadata
+import os
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from sdiff import bundled, request
+from sdiff.acceptance import make_rule
+from sdiff.decode import Plan, decode
+from sdiff.drafters import Drafter, NoDrafter
+from sdiff.drafters.block import CachedDenoiser
+from sdiff.drafters.masked import MaskedDrafter
+from sdiff.drafters.uniform import UniformDrafter
+from sdiff.fetch import PairError, Progress
+from sdiff.layers import bf16_on_cpu
+from sdiff.request import Request, RequestError
+from sdiff.sampling import Dice, Shape
+from sdiff.text import Readable, TokenText
+from sdiff.trace import MASKED, Denoise, Emit, Event, Pieces, Run, Verdict, Verify
+from sdiff.verifier import ContextFull, Verifier
+
+__all__ = ["Pair", "PairError", "Request", "RequestError", "load_pair"]
+
+
+@dataclass
+class Pair:
+    """A verifier, its denoiser and its tokenizer. Serves one run at a time: the caller keeps the line."""
+
+    verifier: Verifier
+    denoiser: CachedDenoiser
+    tokenizer: Any
+    names: dict[str, Any]
+
+    def encode(self, prompt: str, raw: bool) -> list[int]:
+        """Token ids of the prompt, at least one. Special tokens written in the prompt stay plain text.
+
+        Raises RequestError when they do not fit the context.
+        """
+        if raw:
+            ids = self._plain(prompt) or [self.tokenizer.bos_token_id]
+        else:
+            # Split around a marker, so that nothing a visitor types can end their turn; the template's plain words right
+            # before the prompt ("user⏎") are encoded with it, as in the whole string, because spaces merge across.
+            marker, encode = "\ue000", self.tokenizer.backend_tokenizer.encode
+            shell = self.tokenizer.apply_chat_template([{"role": "user", "content": marker}], add_generation_prompt=True, tokenize=False)
+            before, after = shell.split(marker)
+            head = max((before.rfind(s) + len(s) for s in self.tokenizer.all_special_tokens if s in before), default=0)
+            ids = [*encode(before[:head], add_special_tokens=False).ids, *self._plain(before[head:] + prompt), *encode(after, add_special_tokens=False).ids]
+        if len(ids) > self.verifier.context - 1:
+            raise RequestError(
+                f"The prompt has {len(ids):,} tokens; this verifier reads at most {self.verifier.context - 1:,}. Shorten it."
+            )
+        return ids
+
+    @cached_property
+    def _plain(self) -> Callable[[str], list[int]]:
+        """Encodes text in which special tokens are ordinary characters. A copy: the switch is state of the tokenizer itself."""
+        tokenizer = copy.deepcopy(self.tokenizer.backend_tokenizer)
+        tokenizer.encode_special_tokens = True
+        return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+
+    def drafter(self, r: Request) -> Drafter:
+        shape = Shape(r.temperature, r.top_k, r.top_p)
+        if r.plain:
+            return NoDrafter(self.verifier.d.vocabulary, self.verifier.device)
+        return {"masked": MaskedDrafter, "uniform": UniformDrafter}[r.noise](self.denoiser, shape, r.proposal)
+
+    def is_lossless(self, r: Request) -> bool:
+        return r.plain or request.is_lossless(r.rule, r.leniency, r.proposal, r.steps, r.gamma)
+
+    def stream(self, r: Request, stop: Callable[[], bool] = lambda: False, detail: bool = True) -> Iterator[Event]:
+        """Decode: Run, then the loop's events, each preceded by the labels of ids it uses first. Raises RequestError.
+
+        `stop` is asked around every denoising pass; closing the iterator stops as soon.
+        """
+        prompt, texts = self.encode(r.prompt, r.raw), TokenText(self.tokenizer)
+        yield Run(prompt=r.prompt, prompt_tokens=tuple(prompt), settings=self._settings(r), models=self.names, machine=machine(self.verifier),
+                  lossless=self.is_lossless(r), date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"))  # fmt: skip
+        plan = Plan(0 if r.plain else r.gamma, r.steps, r.max_tokens, self.eos(), detail)
+        shape = Shape(r.temperature, r.top_k, r.top_p)
+        events = decode(
+            self.verifier, self.drafter(r), make_rule(r.rule, r.leniency), shape, prompt, plan, Dice(r.seed), Readable(texts), stop
+        )
+        known: set[int] = set()
+        try:
+            for event in events:
+                if fresh := [t for t in dict.fromkeys(_ids(event)) if t not in known and t != MASKED]:
+                    known.update(fresh)
+                    yield Pieces(pieces={t: texts.label(t) for t in fresh}, at=event.at)
+                yield event
+        except ContextFull as full:
+            raise RequestError(str(full)) from None
+
+    def eos(self) -> frozenset[int]:
+        """Ids that end an answer: end of turn and end of text."""
+        ends = (self.tokenizer.eos_token_id, self.tokenizer.convert_tokens_to_ids("<|endoftext|>"))
+        return frozenset(i for i in ends if i is not None)
+
+    def _settings(self, r: Request) -> dict[str, Any]:
+        body = {k: v for k, v in asdict(r).items() if k != "prompt"}
+        return {**body, "native": "plain decoding" if r.plain else request.RULES[r.rule].native(r.leniency)}
+
+
+def _ids(event: Event) -> Iterator[int]:
+    """Every token id that an event mentions."""
+    if isinstance(event, Denoise):
+        yield from event.canvas
+    elif isinstance(event, Verify):
+        yield from (event.anchor, *event.tokens)
+    elif isinstance(event, Verdict):
+        yield from (i for i, _ in (*event.top_p, *event.top_q))
+    elif isinstance(event, Emit):
+        yield from (*event.tokens, *(i for i, _ in event.top_p))
+
+
+def machine(verifier: Verifier) -> dict[str, Any]:
+    """Where a number was measured: device, threads, load, versions."""
+    device = verifier.device
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{platform.machine()} CPU, {os.cpu_count()} cores"
+    versions = {package: importlib.metadata.version(package) for package in ("torch", "transformers")}
+    return {"device": device.type, "name": name, "dtype": str(verifier.embedding.dtype).removeprefix("torch."), "threads": torch.get_num_threads(),
+            "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None, **versions}  # fmt: skip
+
+
+def choose(device: str, dtype: str) -> tuple[torch.device, torch.dtype]:
+    """auto: CUDA if there is one; bfloat16 where the device computes it natively, else float32. Raises PairError."""
+    try:
+        chosen = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
+    except RuntimeError:
+        raise PairError(f"Unknown device {device!r}; use auto, cpu or cuda.") from None
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise PairError("This torch sees no CUDA device. Use --device cpu, or install a CUDA build of torch.")
+    native = torch.cuda.is_bf16_supported(including_emulation=False) if chosen.type == "cuda" else bf16_on_cpu()
+    kind = ("bfloat16" if native else "float32") if dtype == "auto" else dtype
+    if kind not in ("bfloat16", "float32"):
+        raise PairError(f"Unknown dtype {dtype!r}; use auto, bfloat16 or float32.")
+    return chosen, getattr(torch, kind)
+
+
+def load_pair(device: str = "auto", dtype: str = "auto", progress: Progress = lambda text, done: None) -> Pair:
+    """The bundled pair, ready to decode. `progress(sentence, fraction or None)` tells how far it is. Raises PairError."""
+    where, kind = choose(device, dtype)
+    model, tokenizer = bundled.load_verifier(where, kind, progress)
+    progress("Loading the drafter", None)
+    network, card = bundled.load_drafter(model, bundled.DRAFTERS, where, kind)
+    verifier = Verifier(model)
+    network.pack_for_inference()
+    names = {
+        "verifier": bundled.NAME,
+        "drafter": f"{len(network.sources)}-layer block denoiser",
+        "drafter_date": card["date"],
+        "sha256": card["config"]["verifier_sha256"][:12],
+    }
+    return Pair(verifier, CachedDenoiser(network, verifier, card["training_temperature"]), tokenizer, names)

@@ -1,0 +1,144 @@
+"""What a person may ask for: settings, their limits and their names. Refuses to know torch, models and the page.
+
+The single *leniency* slider λ ∈ [0, 1] is mapped to each rule's own knob here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+NOISES = ("masked", "uniform")
+
+# algorithms.md §2. "" in a request means the noise's default.
+PROPOSALS = {
+    "monotone": "left to right: a revealed token is final",
+    "final_step": "whole block: the last step draws every open position at once",
+    "one_hot": "draft taken as given: accept with the verifier's own probability",
+    "any_order": "most confident first (not lossless beyond one step)",
+}
+DEFAULT_PROPOSAL = {"masked": "monotone", "uniform": "final_step"}
+
+LIMITS: dict[str, tuple[float, float]] = {
+    "steps": (1, 16),
+    "leniency": (0.0, 1.0),
+    "gamma": (1, 8),
+    "temperature": (0.0, 2.0),
+    "top_k": (0, 1000),
+    "top_p": (0.01, 1.0),
+    "seed": (0, 2**53 - 1),
+    "max_tokens": (0, 512),
+}
+MAX_PROMPT_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True)
+class Knob:
+    """How one rule reads the leniency slider: `value(λ)` is its native knob, `symbol` its usual letter."""
+
+    label: str
+    help: str
+    symbol: str
+    value: Callable[[float], float]
+
+    def native(self, leniency: float) -> str:
+        """The native setting in words, for example "ℓ = 0.8"."""
+        if leniency == 0 or not self.symbol:
+            return "lossless"
+        value = self.value(leniency)
+        return f"{self.symbol} = {value:.3g}" if value < 1e4 else f"{self.symbol} = all"
+
+
+def _medusa_threshold(leniency: float) -> float:
+    # ε = (1−λ)², α = √ε: Medusa's published pair (.09, .3) sits at λ = .7, and λ = 1 keeps all with p > 0.
+    return (1 - leniency) ** 2
+
+
+RULES: dict[str, Knob] = {
+    "lossless": Knob("Lossless", "Keep with min(1, p/q). Leniency has no effect.", "", lambda lam: 0.0),
+    "tv": Knob("TV interpolation", "Aim at (1−λ)p + λq: fewest refusals for a given TV distance.", "λ", lambda lam: lam),
+    "tv_budget": Knob("TV budget", "Spend at most ε of TV distance on each token.", "ε", lambda lam: lam),
+    "lenience": Knob("Lenience", "Aim at p/ℓ: no token gets more than 1/ℓ times its share.", "ℓ", lambda lam: 1 - lam),
+    "cactus": Knob("Cactus", "A KL budget δ per token (second-order form); never leaves p's support.", "δ", lambda lam: 4 * lam * lam),
+    "cactus_exact": Knob("Cactus, exact", "The same KL budget δ, solved exactly.", "δ", lambda lam: 4 * lam * lam),
+    "typical": Knob("Typical (Medusa)", "Keep when p(x) exceeds an entropy-dependent threshold.", "ε", _medusa_threshold),
+    "top_k": Knob("Top-k match", "Keep when x is among the verifier's k likeliest.", "k", lambda lam: max(1, round(49152**lam))),
+}
+
+
+class RequestError(ValueError):
+    """A request that cannot be served; the message is one sentence for the person who asked."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One decode. Units: `gamma` drafted tokens per block, `steps` denoising passes per block,
+    `max_tokens` new tokens. `plain` decodes without a drafter (the baseline); `raw` skips the chat template.
+
+    Raises RequestError when a value is missing, not a number or outside `LIMITS`.
+    """
+
+    prompt: str
+    noise: str = "masked"
+    steps: int = 4
+    leniency: float = 0.0
+    rule: str = "tv"
+    proposal: str = ""
+    gamma: int = 8
+    temperature: float = 0.7
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+    max_tokens: int = 128
+    raw: bool = False
+    plain: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.prompt, str):
+            raise RequestError("The prompt must be text.")
+        if len(self.prompt) > MAX_PROMPT_CHARACTERS:
+            raise RequestError(f"The prompt has {len(self.prompt):,} characters; the most is {MAX_PROMPT_CHARACTERS:,}. Shorten it.")
+        for name, choices in (("noise", NOISES), ("rule", (*RULES,)), ("proposal", ("", *PROPOSALS))):
+            if getattr(self, name) not in choices:
+                raise RequestError(f"Unknown {name} {_shown(getattr(self, name))}; choose one of {', '.join(filter(None, choices))}.")
+        try:
+            self.prompt.encode()
+        except UnicodeEncodeError:
+            raise RequestError("The prompt contains half a character (a lone surrogate). Type or paste it again.") from None
+        for f in fields(self):
+            if f.type == "bool" and not isinstance(getattr(self, f.name), bool):
+                raise RequestError(f"{f.name.capitalize()} must be true or false, not {_shown(getattr(self, f.name))}.")
+            if f.name in LIMITS:
+                object.__setattr__(self, f.name, _checked(f.name, getattr(self, f.name), whole=f.type == "int"))
+        if not self.proposal:
+            object.__setattr__(self, "proposal", DEFAULT_PROPOSAL[self.noise])
+
+
+def _checked(name: str, value: object, whole: bool) -> float:
+    low, high = LIMITS[name]
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not low <= number <= high or (whole and number != int(number)):
+        kind = "a whole number" if whole else "a number"
+        raise RequestError(f"{name.replace('_', ' ').capitalize()} must be {kind} from {low:,.16g} to {high:,.16g}, not {_shown(value)}.")
+    return int(number) if whole else number
+
+
+def _shown(value: object) -> str:
+    """A value somebody sent, short enough for a sentence."""
+    try:
+        return repr(str(value)[:40])
+    except ValueError:  # Python refuses to print integers of thousands of digits
+        return "a number of thousands of digits"
+
+
+def is_lossless(rule: str, leniency: float, proposal: str, steps: int, gamma: int) -> bool:
+    """Does the output follow the verifier's law exactly (algorithms.md §2, Proposition 2)?
+
+    A rule is strict at λ = 0. A proposal is exact unless it reveals by confidence and weighs by the
+    reveal-step law over several steps; one step (or one position) draws everything independently.
+    """
+    return (rule == "lossless" or leniency == 0) and (proposal != "any_order" or min(steps, gamma) == 1)

@@ -1,0 +1,95 @@
+"""Counts, milliseconds and verdicts of a run, for its trace. Refuses to decide anything: the loop does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torch import Tensor
+
+from sdiff.acceptance import Examination
+from sdiff.trace import Alternatives, Denoise, Emit, Verdict, keep_probability
+
+
+class Tally:
+    """Only what happens inside `timed` counts as time: never drawing, never the reader of the events."""
+
+    def __init__(self, gamma: int) -> None:
+        self.ms = dict.fromkeys(("prefill", "draft", "verify", "examine"), 0.0)
+        self.drafted, self.examined, self.accepted = [0] * gamma, [0] * gamma, [0] * gamma
+        self.cycles = self.emitted = self.lenient = 0
+
+    def timed(self, phase: str, work: Callable[[], Any]) -> tuple[Any, float]:
+        """→ (result of `work`, milliseconds it took)."""
+        start = time.perf_counter()
+        result = work()
+        spent = (time.perf_counter() - start) * 1e3
+        self.ms[phase] += spent
+        return result, spent
+
+    def start_cycle(self) -> None:
+        self.before = dict(self.ms)
+
+    def cycle_ms(self, phase: str) -> float:
+        """Milliseconds of `phase` since `start_cycle`."""
+        return self.ms[phase] - self.before[phase]
+
+    @property
+    def at(self) -> float:
+        return sum(self.ms.values())
+
+    def count(self, drafted: int, emitted: int, exam: Examination) -> int:
+        """One cycle. → how many drafts were examined before the cycle, or the text, ended."""
+        examined = min(exam.accepted + 1, drafted, emitted)
+        self.cycles += 1
+        self.emitted += emitted
+        for i in range(drafted):
+            self.drafted[i] += 1
+            self.examined[i] += i < examined
+            self.accepted[i] += i < min(examined, exam.accepted)
+        self.lenient += sum(not u * q < p for p, q, _, u, _ in exam.rows[: min(examined, exam.accepted)])
+        return examined
+
+    def stats(self) -> dict[str, Any]:
+        """Definitions: algorithms.md §5. Per-position lists begin at position 1; speed leaves the prefill out."""
+        seconds = (self.at - self.ms["prefill"]) / 1e3
+        return {
+            "tokens": self.emitted, "cycles": self.cycles, "tau": self.emitted / self.cycles if self.cycles else 0.0,
+            "tokens_per_second": self.emitted / seconds if seconds else 0.0, "ms": dict(self.ms), "lenient": self.lenient,
+            "drafted": list(self.drafted), "examined": list(self.examined), "accepted": list(self.accepted),
+        }  # fmt: skip
+
+
+def top(law: Tensor, n: int = 5) -> list[Alternatives]:
+    """The n likeliest tokens of each row [k, V] that can occur at all."""
+    values, ids = law.topk(min(n, law.shape[-1]), -1)
+    return [tuple((i, v) for i, v in zip(*row, strict=True) if v > 0) for row in zip(ids.tolist(), values.tolist(), strict=True)]
+
+
+def sketch(cycle: int, step: int, canvas: Any, ms: float, at: float) -> Denoise:
+    """The block after a denoising step, from a drafter's canvas."""
+    return Denoise(
+        cycle=cycle, step=step, steps=canvas.steps, canvas=tuple(canvas.tokens.tolist()), fixed=tuple(canvas.fixed.tolist()), ms=ms, at=at
+    )
+
+
+def verdicts(cycle: int, tokens: list[int], exam: Examination, laws: tuple[Tensor, Tensor] | None, at: float) -> Iterator[Verdict]:
+    """One verdict per examined draft in `tokens`; what stands right of a refusal was never examined and gets none.
+
+    `laws`: p and q [≥ len(tokens), V] for the alternatives, or None to leave them out.
+    """
+    n = len(tokens)
+    tops = zip(top(laws[0][:n]), top(laws[1][:n])) if laws and n else [((), ())] * n
+    for i, (token, (top_p, top_q), (p, q, f, u, tv)) in enumerate(zip(tokens, tops, exam.rows), 1):
+        kept = u * q < f
+        yield Verdict(cycle=cycle, position=i, token=token, p=p, q=q, f=f, u=u, keep=keep_probability(f, q), accepted=kept,
+                      lenient=kept and not u * q < p, tv=tv, top_p=top_p, top_q=top_q, at=at)  # fmt: skip
+
+
+def emission(cycle: int, tokens: list[int], exam: Examination, drafted: int, p: Tensor | None, text: str, ms: float, at: float) -> Emit:
+    """What a cycle added; the verifier's own token, if the text did not end before it, with the laws it was drawn from."""
+    if len(tokens) <= exam.accepted:
+        return Emit(cycle=cycle, tokens=tuple(tokens), accepted=len(tokens), extra="", text=text, ms=ms, at=at)
+    return Emit(cycle=cycle, tokens=tuple(tokens), accepted=exam.accepted, extra="correction" if exam.accepted < drafted else "bonus", text=text, ms=ms,
+                p=exam.extra_p, residual=exam.extra_law, top_p=() if p is None else top(p[exam.accepted, None])[0], at=at)  # fmt: skip

@@ -1,0 +1,48 @@
+"""From token ids to what people read: text without half characters, and labels for single tokens. Knows a tokenizer object only."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from typing import Any
+
+from tokenizers.pre_tokenizers import ByteLevel
+
+# GPT-2's reversible map: every byte has one printable character in a byte-level vocabulary
+_BYTES = {character: byte for byte, character in zip(
+    [*range(33, 127), *range(161, 173), *range(174, 256), *(b for b in range(256) if not (33 <= b < 127 or 161 <= b < 173 or 174 <= b < 256))],
+    [*map(chr, range(33, 127)), *map(chr, range(161, 173)), *map(chr, range(174, 256)), *map(chr, range(256, 256 + 68))], strict=True,
+)}  # fmt: skip
+assert set(_BYTES) == set(ByteLevel.alphabet())
+
+
+class TokenText:
+    """The bytes and labels of a byte-level tokenizer's tokens. Special tokens have no bytes; unknown ids neither."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        named = {i for i, token in tokenizer.added_tokens_decoder.items() if token.special}  # more than those with a role
+        self.tokenizer, self.special = tokenizer, named | set(tokenizer.all_special_ids)
+
+    def raw(self, token: int) -> bytes:
+        piece = None if token in self.special else self.tokenizer.convert_ids_to_tokens(token)
+        return bytes(_BYTES[c] for c in piece) if piece and all(c in _BYTES for c in piece) else (piece or "").encode()
+
+    def label(self, token: int) -> str:
+        """A short readable name: the text itself, hexadecimal bytes where a character is split, the name of a special token."""
+        if token in self.special:
+            return str(self.tokenizer.convert_ids_to_tokens(token))
+        raw = self.raw(token)
+        try:
+            return raw.decode() or f"⟨{token}⟩"
+        except UnicodeDecodeError:
+            return "⟨" + raw.hex(" ").upper() + "⟩"
+
+
+class Readable:
+    """Text that new tokens complete; the bytes of an unfinished character wait for the next call, at the end for ever."""
+
+    def __init__(self, texts: TokenText) -> None:
+        self.texts, self.decoder = texts, codecs.getincrementaldecoder("utf-8")("replace")
+
+    def __call__(self, tokens: Sequence[int]) -> str:
+        return self.decoder.decode(b"".join(map(self.texts.raw, tokens)))

@@ -1,0 +1,205 @@
+"""Every sentence a person reads, in one place. Refuses to know what they are shown on.
+
+`{name}` is filled in where the sentence is used. Definitions follow algorithms.md, section 5.
+"""
+
+TITLE = "Speculative Diffusion Explorer"
+TAGLINE = (
+    "A small **diffusion drafter** guesses a whole block of tokens in a few denoising steps; the **language model** "
+    "checks all of them in one pass, keeps what it agrees with, and replaces the first one it refuses."
+)
+
+EXAMPLES = {
+    "Reasoning": "A farmer has 17 sheep. All but 9 run away. How many sheep are left? Explain step by step.",
+    "Code": "Write a Python function that returns the n-th Fibonacci number, with a short docstring.",
+    "Prose": "Write the opening paragraph of a short story about a lighthouse keeper who collects lost letters.",
+}
+
+# Controls: field -> (label, help).
+CONTROLS = {
+    "prompt": ("Prompt", "What the language model should answer."),
+    "noise": ("Noise", "Masked: tokens appear from blanks. Uniform: tokens settle out of random ones."),
+    "steps": ("Denoising steps S", "Drafter passes per block. More steps: better drafts, more time."),
+    "leniency": ("Leniency λ", "0 follows the verifier exactly; 1 keeps every draft."),
+    "rule": ("Acceptance rule", "How leniency turns a refusal into a keep."),
+    "proposal": ("Proposal", "The order in which the drafter settles its tokens, and the law they are weighed with."),
+    "gamma": ("Block length γ", "Tokens drafted per cycle."),
+    "temperature": ("Temperature", "0 always takes the likeliest token."),
+    "top_k": ("Top-k", "Draw only among the k likeliest tokens; 0 is off."),
+    "top_p": ("Top-p", "Draw only among the likeliest tokens that hold this share; 1 is off."),
+    "seed": ("Seed", "The same seed and settings give the same run."),
+    "max_tokens": ("Token limit", "The run stops after this many new tokens."),
+    "raw": ("Raw text", "Continue the prompt as it stands, without the chat template."),
+}
+NOISE_LABELS = {"masked": "Masked", "uniform": "Uniform"}
+PROPOSAL_DEFAULT = "The noise's default"
+MORE = "Sampling and limits"
+RUN, STOP, PLAIN = "Run", "Stop", "Run without drafter"
+NATIVE = "Here: {native}. {help}"
+LOSSLESS = "✓ Lossless: the text follows the language model's own law exactly."
+LOSSY = "≈ Not lossless: the text may differ from the language model's own law."
+
+# Status line.
+LOADING = "Getting the models ready: {what}. The recorded run plays meanwhile."
+LOADING_START = "opening the model files"
+LOAD_FAILED = "No live runs: {error} The recorded run stays usable."
+READY = "Ready. Press Run to decode your prompt."
+WAITING_MODEL = "Your run starts as soon as the models are ready: {what}."
+WAITING_LINE = "Waiting: {ahead} ahead of you in the line."
+LINE_FULL = "The line is full; please try again in a minute."
+RUNNING = "Decoding: {tokens} tokens so far."
+STOPPED = "Stopped after {tokens} tokens."
+FINISHED = {
+    "eos": "Done: the model ended its answer after {tokens} tokens.",
+    "limit": "Done: the token limit was reached after {tokens} tokens.",
+    "context": "Done: the model's context is full after {tokens} tokens.",
+    "stopped": STOPPED,
+    "error": "The run failed after {tokens} tokens: {error} The text so far is kept.",
+}
+UNEXPECTED = "an unexpected {kind}; the server's log says more."
+
+# The player. Captions are templates for caption.js; ten states are named in states.py.
+CAPTIONS = {
+    "run": "The prompt has {tokens} tokens.",
+    "prefill": "The language model reads the prompt once.",
+    "noiseMasked": "Cycle {cycle}: {n} empty positions for the drafter to fill.",
+    "noiseUniform": "Cycle {cycle}: {n} random tokens, pure noise, for the drafter to settle.",
+    "denoise": "Cycle {cycle}, denoising step {step} of {steps}: {open} of {n} positions are still open.",
+    "denoised": "Cycle {cycle}, denoising step {step} of {steps}: all {n} drafts are ready.",
+    "verify": "Cycle {cycle}: the language model checks all {n} drafts in one pass, {ms}.",
+    "accepted": "Position {position}: {token} is accepted. Coin {u} is below its keep probability {keep}.",
+    "lenient": "Position {position}: {token} is accepted only thanks to leniency. Coin {u}, keep probability {keep}.",
+    "rejected": "Position {position}: {token} is rejected. Coin {u} is not below its keep probability {keep}.",
+    "cycle": "Cycle {cycle}: {n} drafted, {kept} accepted",
+    "cycleLenient": "{lenient} of them by leniency",
+    "cycleCorrection": "rejected at {position}, replaced by {token}",
+    "cycleBonus": "all kept, so {token} comes as a bonus",
+    "cycleSkipped": "{skipped} never examined",
+    "token": "One pass of the language model gives {token}.",
+    "end": {
+        "eos": "The model ended its answer after {tokens} tokens.",
+        "limit": "The token limit was reached after {tokens} tokens.",
+        "context": "The model's context is full after {tokens} tokens.",
+        "stopped": "Stopped after {tokens} tokens.",
+        "error": "The run failed: {error}",
+    },
+}
+PLAYER = {
+    "title": "Decoding, one block at a time",
+    "recorded": "RECORDED",
+    "live": "LIVE",
+    "recordedHelp": "A run made earlier and stored with its measured times.",
+    "liveHelp": "Your own run on this machine.",
+    "lossless": "lossless",
+    "lossy": "not lossless",
+    "plain": "plain decoding, no drafter",
+    "empty": "Nothing to play yet. Press Run to decode a prompt; every step appears here.",
+    "setting": "{noise} noise · S = {steps} · γ = {gamma} · rule {rule}, {native}",
+    "where": "{verifier} with a {drafter}, measured on {name}, {dtype}",
+    "ahead": "Grey text is already decoded; the player has not reached it yet.",
+    "noise": "noise",
+    "step": "step {step}",
+    "verifyRow": "one check",
+    "coinRow": "coin",
+    "verdictRow": "verdict",
+    "writtenRow": "written",
+    "bonusColumn": "bonus",
+    "bracket": "one pass of the language model over all {n} drafts · {ms}",
+    "bracketWaiting": "the language model has not looked yet",
+    "block": "Block of cycle {cycle}",
+    "chip": "Position {position}: {token}, {word}",
+    "chipEmpty": "Position {position}: {word}",
+    "play": "Play",
+    "pause": "Pause",
+    "replay": "Replay",
+    "backCycle": "Previous cycle",
+    "back": "Back one step",
+    "forward": "Forward one step",
+    "forwardCycle": "Next cycle",
+    "scrub": "Position in the run",
+    "speed": "Speed",
+    "follow": "Follow live",
+    "save": "Save run",
+    "slower": "slow motion {factor}× · {at} measured",
+    "faster": "time lapse {factor}× · {at} measured",
+    "clock": "{at} measured",
+    "keys": "Keys",
+    "legend": "What the marks mean",
+    "coins": "Coin: the bar is the keep probability, the tick is the coin. The draft is kept when the tick lies on the bar.",
+}
+KEYS = (
+    ("Space", "play or pause"),
+    ("← →", "one denoising step back or on"),
+    ("Shift + ← →", "one cycle back or on"),
+    ("V", "the next check"),
+    ("N", "the next rejection"),
+    ("Home End", "start or end of the run"),
+    (", .", "slower or faster"),
+    ("?", "show or hide this list"),
+)
+CARD = {
+    "phases": {
+        "run": "The language model writes one token per pass. The drafter is much smaller; its guesses can make a pass yield several.",
+        "prefill": "The language model keeps what it computed about the prompt, and the drafter reads it too.",
+        "denoise": "The drafter works on all positions at once. A boxed token is final; a dotted one may still change in a later step.",
+        "verify": "One pass gives the language model's probabilities at every position. A coin then decides draft by draft, from the left.",
+        "end": "Step back through the run, or press Run to decode your own prompt.",
+    },
+    "hint": "Point at, focus or tap a token to see why it was kept or refused.",
+    "title": "Position {position}: {token}",
+    "passed": "Kept: the coin {u} is below the keep probability {keep}; passed by {margin}.",
+    "lenient": "Kept by leniency: the coin {u} is below {keep}, but not below the strict {strict}. Passed by {margin}.",
+    "failed": "Refused: the coin {u} is not below the keep probability {keep}; missed by {margin}.",
+    "unexamined": "Never examined: the examination stopped to the left of it.",
+    "ready": "The language model has not judged it yet.",
+    "correction": "Drawn by the language model to replace the refused draft {token}.",
+    "bonus": "Every draft was kept, so the same pass also gave this token.",
+    "alone": "Nothing was drafted: one pass of the language model gave this token.",
+    "fixedAt": "Took its final value at denoising step {step}.",
+    "p": "p, verifier",
+    "q": "q, drafter",
+    "f": "f, target",
+    "tv": "TV(p, q)",
+    "residual": "residual",
+    "pHelp": "Probability of this token under the language model.",
+    "qHelp": "Probability of this token under the law the drafter really drew from.",
+    "fHelp": "The law the acceptance rule aims at; equal to p when lossless.",
+    "tvHelp": "How far apart the two laws are at this position, from 0 to 1.",
+    "residualHelp": "Probability under the law the replacement was drawn from.",
+    "topP": "Language model's choices",
+    "topQ": "Drafter's choices",
+    "none": "none recorded",
+}
+
+# Numbers: key -> (label, unit, mark, definition).
+NUMBERS = {
+    "tokens": ("Tokens", "", "measured", "New tokens written so far."),
+    "tokens_per_second": (
+        "Speed",
+        "tokens/s",
+        "measured",
+        "New tokens ÷ time for drafting, checking and examining; reading the prompt is not counted.",
+    ),
+    "tau": ("Tokens per cycle τ", "", "derived", "Tokens written ÷ cycles; counts replacements and bonuses, so from 1 to γ + 1."),
+    "draft_ms": ("Draft", "ms/cycle", "measured", "All denoising steps of a block, mean over cycles."),
+    "verify_ms": ("Check", "ms/cycle", "measured", "The one pass of the language model over the block, mean over cycles."),
+    "examine_ms": ("Examine", "ms/cycle", "measured", "Flipping the coins and drawing the last token, mean over cycles."),
+    "prefill_ms": ("Prompt", "ms", "measured", "Reading the prompt, once."),
+}
+RUN_NAME = "{noise}, S\u00a0=\u00a0{steps}, {native}"
+PLAIN_NAME = "without drafter"
+TABLE = {
+    "title": "Numbers",
+    "before": "previous run: {name}",
+    "now": "this run: {name}",
+    "empty": "The numbers of a run appear here.",
+    "position": "Position",
+    "acceptance": "Acceptance",
+    "survival": "Survival",
+    "acceptanceHelp": "Accepted at this position ÷ examined at this position; the whisker is a Wilson 95 % interval.",
+    "survivalHelp": "Blocks whose drafts were all kept up to this position ÷ blocks drafted this far.",
+    "counts": "{accepted} of {examined}",
+    "positions": "How drafts fare by position",
+}
+NO_RECORDING = "No recorded run is stored here."
+RECORDING_BROKEN = "The recorded run cannot be shown: {error}"

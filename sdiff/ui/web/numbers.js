@@ -1,0 +1,84 @@
+// Draws the numbers of one run beside those of the run before it. Text only; refuses to compute.
+const $ = (selector) => element.querySelector(selector);
+const words = props.words, labels = props.labels;
+let current = null, before = null;
+
+const el = (tag, className, text) => {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (text !== undefined) node.textContent = text;
+  return node;
+};
+const shown = (value) => (value === undefined ? "–" : Number.isInteger(value) ? String(value) : value < 10 ? value.toFixed(2) : value.toFixed(1));
+const percent = (share) => (100 * share).toFixed(0) + " %";
+const row = (...cells) => { const tr = el("tr"); tr.append(...cells); return tr; };
+function headed(...names) {
+  const head = el("thead");
+  head.append(row(...names.map(([text, help]) => {
+    const cell = el(text ? "th" : "td", "", text);
+    if (text) cell.scope = "col";
+    cell.title = help || "";
+    return cell;
+  })));
+  return head;
+}
+
+function drawSummary(table) {
+  const body = el("tbody");
+  for (const [key, [name, unit, mark, help]] of Object.entries(labels)) {
+    if (current.summary[key] === undefined) continue;
+    const th = el("th", "", name), value = el("td", "nb-value", shown(current.summary[key]) + " ");
+    th.scope = "row";
+    value.append(el("span", "nb-unit", unit));
+    const tr = row(th, value);
+    if (before) tr.append(el("td", "nb-before", shown(before.summary[key])));
+    tr.append(el("td", "nb-help", help + " (" + mark + ")"));
+    body.append(tr);
+  }
+  const names = [[""], [words.now.replace("{name}", current.run)], ...(before ? [[words.before.replace("{name}", before.run)]] : []), [""]];
+  table.replaceChildren(headed(...names), body);
+}
+
+function bar(share, low, high) {
+  const td = el("td"), box = el("div", "nb-bar"), inner = el("i");
+  box.setAttribute("aria-hidden", "true");
+  inner.style.width = 100 * share + "%";
+  box.append(inner);
+  if (low !== undefined) {
+    const whisker = el("b");
+    whisker.style.left = 100 * low + "%";
+    whisker.style.width = 100 * (high - low) + "%";
+    box.append(whisker);
+  }
+  td.append(box);
+  return td;
+}
+
+function drawPositions(table) {
+  const body = el("tbody");
+  for (const p of current.positions) {
+    const th = el("th", "", String(p.position));
+    th.scope = "row";
+    const counts = words.counts.replace("{accepted}", p.accepted).replace("{examined}", p.examined);
+    body.append(row(th, p.examined ? bar(p.rate, p.low, p.high) : bar(0), el("td", "", (p.examined ? percent(p.rate) : "–") + " · " + counts), bar(p.survival), el("td", "", percent(p.survival))));
+  }
+  table.replaceChildren(headed([words.position], [words.acceptance, words.acceptanceHelp], [""], [words.survival, words.survivalHelp], [""]), body);
+}
+
+function draw() {
+  const next = props.value ? JSON.parse(props.value) : null;
+  if (!next) return;
+  if (current && current.source !== next.source && current.source !== "recorded") before = current;
+  current = next;
+  const any = Boolean(current.run);
+  $(".nb-empty").hidden = any;
+  $(".nb-summary").hidden = !any;
+  $(".nb-sub").hidden = $(".nb-positions").hidden = !current.positions.length;
+  $(".nb-sub").title = words.acceptanceHelp + " " + words.survivalHelp;
+  drawSummary($(".nb-summary"));
+  drawPositions($(".nb-positions"));
+}
+
+for (const [selector, word] of [["#nb-title", "title"], [".nb-empty", "empty"], [".nb-sub", "positions"]]) $(selector).textContent = words[word];
+watch("value", draw);
+draw();

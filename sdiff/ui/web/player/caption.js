@@ -1,0 +1,52 @@
+// Knows how a state is put into words; refuses to know the DOM. `words` are the templates of strings.py.
+
+const fill = (template, values) => template.replace(/\{(\w+)\}/g, (all, key) => (key in values ? String(values[key]) : all));
+const label = (timeline, token) => (token in timeline.pieces ? timeline.pieces[token] : "#" + token);
+const visible = (text) => text.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/ /g, "␣");
+const quoted = (timeline, token) => "“" + visible(label(timeline, token)) + "”";
+const number = (x) => (x === 0 || x === 1 ? String(x) : x < 0.001 || (x > 0.999 && x < 1) ? x.toPrecision(3) : x.toFixed(3));
+const milliseconds = (ms) => (ms < 10 ? ms.toFixed(1) : ms.toFixed(0)) + " ms";
+
+function caption(timeline, state, words) {
+  const say = { run: sayRun, prefill: sayPrefill, denoise: sayDenoise, verify: sayVerify, verdict: sayVerdict,
+                emit: sayCycle, token: sayToken, end: sayEnd }[state.kind];
+  return say(timeline, state, words);
+}
+const sayRun = (timeline, state, words) => fill(words.run, { tokens: timeline.run.prompt_tokens.length });
+const sayPrefill = (timeline, state, words) => words.prefill;
+const sayToken = (timeline, state, words) => fill(words.token, { token: state.emit.tokens.map((t) => quoted(timeline, t)).join(" ") });
+
+function sayDenoise(timeline, state, words) {
+  const row = state.rows[state.rows.length - 1];
+  const open = row.cells.filter((cell) => cell.state !== "ready").length;
+  const values = { cycle: state.cycle, step: row.step, steps: row.steps, n: row.cells.length, open, ms: milliseconds(row.ms) };
+  if (row.step === 0) return fill(row.cells.every((c) => c.state === "masked") ? words.noiseMasked : words.noiseUniform, values);
+  return fill(open ? words.denoise : words.denoised, values);
+}
+function sayVerify(timeline, state, words) {
+  return fill(words.verify, { cycle: state.cycle, n: state.checks.length, ms: milliseconds(state.verify.ms) });
+}
+function sayVerdict(timeline, state, words) {
+  const check = state.checks[lastVerdict(state)];
+  const { position, token, u, keep } = check.verdict;
+  const values = { position, token: quoted(timeline, token), u: number(u), keep: number(keep) };
+  return fill(words[check.state], values);
+}
+function sayCycle(timeline, state, words) {
+  const count = (name) => state.checks.filter((check) => check.state === name).length;
+  const { tokens, extra } = state.emit;
+  const lenient = count("lenient");
+  const parts = [fill(words.cycle, { cycle: state.cycle, n: state.checks.length, kept: count("accepted") + lenient })];
+  if (lenient) parts.push(fill(words.cycleLenient, { lenient }));
+  const values = { position: tokens.length, token: quoted(timeline, tokens[tokens.length - 1]), skipped: count("unexamined") };
+  if (extra === "correction") parts.push(fill(words.cycleCorrection, values));
+  if (extra === "bonus") parts.push(fill(words.cycleBonus, values));
+  if (extra === "correction" && values.skipped) parts.push(fill(words.cycleSkipped, values));
+  return parts.join("; ") + ".";
+}
+function sayEnd(timeline, state, words) {
+  return fill(words.end[state.end.reason] || state.end.reason, { tokens: state.end.tokens.length, error: state.end.error });
+}
+function lastVerdict(state) {
+  return state.checks.reduce((last, check, i) => (check.verdict ? i : last), -1);
+}

@@ -1,0 +1,177 @@
+// Wires the page: reads the growing run, keeps the timeline, draws on demand. In scope: element, props, watch.
+
+const $ = (selector) => element.querySelector(selector);
+const root = $(".sd"), words = props.words, states = props.states;
+let timeline = newTimeline(), consumed = "", block = null, shape = "", pointed = null, pinned = false, spoken = "";
+const transport = makeTransport(() => timeline, show);
+
+// The value only grows during a run; anything else is a new run. A half line waits for its rest.
+function read(text) {
+  const cut = text.lastIndexOf("\n") + 1;
+  if (consumed === "" || !text.startsWith(consumed)) {
+    [timeline, consumed, pointed, pinned, spoken] = [newTimeline(), "", null, false, ""];
+    transport.restart();
+  }
+  for (const line of text.slice(consumed.length, cut).split("\n")) if (line) append(timeline, JSON.parse(line));
+  consumed = text.slice(0, cut);
+  show(false);
+}
+
+function show(byHand) {
+  const state = stateAt(timeline, transport.head);
+  root.dataset.source = timeline.source;
+  root.dataset.frame = transport.head;
+  root.dataset.frames = timeline.frames.length;
+  root.dataset.mode = transport.atEnd() ? "ended" : transport.playing ? "playing" : "paused";
+  root.dataset.run = timeline.end ? timeline.end.reason : timeline.run ? "running" : "none";
+  $(".sd-empty").hidden = Boolean(state);
+  drawHeader();
+  if (!state) return drawTransport(state);
+  root.dataset.kind = state.kind;
+  drawText($(".sd-text"), timeline, state);
+  keepInView($(".sd-text"), $(".sd-here"));
+  drawTable(state);
+  const sentence = caption(timeline, state, words.captions);
+  setText($(".sd-caption"), sentence);
+  drawTransport(state);
+  announce(state, sentence, byHand);
+  showCard(state);
+}
+
+function drawHeader() {
+  const { run, source } = timeline;
+  setText($(".sd-badge"), run ? words[source] : "");
+  $(".sd-badge").title = words[source + "Help"];
+  if (!run) return;
+  const settings = run.settings;
+  setText($(".sd-setting"), settings.plain ? words.plain : fill(words.setting, settings));
+  const where = { ...run.models, ...run.machine };
+  setText($(".sd-where"), where.verifier ? fill(words.where, where) : "");
+  setText($(".sd-law"), run.lossless ? words.lossless : words.lossy);
+  $(".sd-law").dataset.lossless = run.lossless;
+}
+
+function drawTable(state) {
+  const wanted = state.shape.columns + "x" + state.shape.steps;
+  const table = $(".sd-block");
+  table.hidden = !state.shape.columns;
+  if (wanted !== shape) { block = makeBlock(table, state.shape, words); shape = wanted; }
+  table.classList.toggle("sd-dense", state.shape.steps > 6);
+  table.setAttribute("aria-label", fill(words.block, { cycle: state.cycle }));
+  drawBlock(block, timeline, state, states, words);
+  const now = state.kind === "verdict" ? block.checks[lastVerdict(state)].parentElement : null;
+  const box = $(".sd-scroll");
+  if (now && box.scrollWidth > box.clientWidth) box.scrollLeft = now.offsetLeft - box.clientWidth / 2;
+  else if (state.kind === "denoise" && transport.playing) box.scrollLeft = 0;
+}
+
+function drawTransport(state) {
+  const mode = root.dataset.mode, scrub = $(".sd-scrub");
+  setText($(".sd-play"), mode === "ended" ? words.replay : mode === "playing" ? words.pause : words.play);
+  scrub.max = Math.max(0, timeline.frames.length - 1);
+  scrub.value = transport.head;
+  scrub.setAttribute("aria-valuetext", $(".sd-caption").textContent);
+  $(".sd-speed").value = String(transport.speed);
+  $(".sd-follow").checked = transport.follow;
+  $(".sd-save").disabled = !timeline.end;
+  const at = state ? (state.at < 1000 ? milliseconds(state.at) : (state.at / 1000).toFixed(2) + " s") : "";
+  const factor = slowMotion(timeline, transport.head, transport.speed);
+  const printed = (x) => (x < 10 ? x.toFixed(1) : x.toFixed(0));
+  setText($(".sd-clock"), !state ? "" : !factor ? fill(words.clock, { at })
+    : factor >= 1 ? fill(words.slower, { factor: printed(factor), at }) : fill(words.faster, { factor: printed(1 / factor), at }));
+}
+
+// One polite sentence per cycle while playing, one per step by hand.
+function announce(state, sentence, byHand) {
+  if (!byHand && !["emit", "end"].includes(state.kind)) return;
+  if (sentence !== spoken) { spoken = sentence; setText($(".sd-spoken"), sentence); }
+}
+
+function keepInView(box, node) {
+  if (!node) return;
+  const top = node.offsetTop;
+  if (top < box.scrollTop || top + node.offsetHeight > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
+}
+
+// The card follows the examination unless a person points at a token.
+function showCard(state) {
+  const now = state && state.kind === "verdict" ? lastVerdict(state) : -1;
+  const target = pointed || (now >= 0 ? { row: "verdict", column: now } : state && state.emit ? lastTarget(state) : null);
+  drawCard($(".sd-card"), timeline, state, target, words.card);
+}
+const lastTarget = (state) => ({ row: "written", column: state.emit.tokens.length - 1 });
+
+function targetOf(node) {
+  const chip = node.closest && node.closest(".sd-block .sd-chip[data-state]");
+  if (!chip) return null;
+  const cell = chip.parentElement, row = cell.parentElement;
+  return { row: row.className.includes("sd-written") ? "written" : "verdict", column: cell.cellIndex - 1 };
+}
+function point(target, pin) {
+  if (pinned && !pin) return;
+  [pointed, pinned] = [target, Boolean(target && pin)];
+  showCard(stateAt(timeline, transport.head));
+}
+
+function saveRun() {
+  const events = consumed.trim().split("\n").filter((line) => !line.startsWith('{"kind":"source"'));
+  const { text, tokens, stats } = timeline.end;
+  const head = JSON.stringify({ schema: timeline.run.schema, text, tokens, stats }).slice(0, -1);
+  const link = el("a");
+  link.href = URL.createObjectURL(new Blob([head + ', "events": [\n' + events.join(",\n") + "\n]}\n"], { type: "application/json" }));
+  link.download = "run.json";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+function wire() {
+  const named = { back: "back", forward: "forward", "back-cycle": "backCycle", "forward-cycle": "forwardCycle" };
+  for (const [name, word] of Object.entries(named)) {
+    const button = $(".sd-" + name);
+    button.onclick = transport.actions[word];
+    button.title = words[word];
+    button.setAttribute("aria-label", words[word]);
+  }
+  $(".sd-play").onclick = transport.toggle;
+  $(".sd-scrub").oninput = (event) => transport.seek(Number(event.target.value));
+  $(".sd-scrub").setAttribute("aria-label", words.scrub);
+  for (const speed of SPEEDS) $(".sd-speed").append(new Option(speed + "×", String(speed)));
+  $(".sd-speed").onchange = (event) => transport.setSpeed(Number(event.target.value));
+  $(".sd-speed").setAttribute("aria-label", words.speed);
+  $(".sd-follow").onchange = (event) => transport.setFollow(event.target.checked);
+  $(".sd-save").onclick = saveRun;
+  for (const [selector, word] of [[".sd-title", "title"], [".sd-empty", "empty"], [".sd-follow-word", "follow"], [".sd-save", "save"],
+                                  [".sd-keys summary", "keys"], [".sd-legend-title", "legend"], [".sd-ahead-note", "ahead"], [".sd-coin-note", "coins"]]) setText($(selector), words[word]);
+  for (const [key, help] of props.keys) $(".sd-keys dl").append(el("dt", "", key), el("dd", "", help));
+  makeLegend($(".sd-legend-items"), states);
+  const table = $(".sd-block");
+  table.onmouseover = (event) => point(targetOf(event.target));
+  table.onmouseleave = () => point(null);
+  table.addEventListener("focusin", (event) => point(targetOf(event.target)));
+  table.addEventListener("focusout", () => point(null));
+  table.onclick = (event) => { const target = targetOf(event.target); pinned = false; point(target, true); };
+  $(".sd-text").onclick = (event) => {
+    const cycle = timeline.cycles[event.target.dataset.cycle];
+    if (cycle && !String(getSelection())) transport.seek(cycle.first);
+  };
+}
+
+function listen(event) {
+  if (!element.isConnected) return document.removeEventListener("keydown", listen);
+  if (event.key === "?" && !/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) $(".sd-keys").open = !$(".sd-keys").open;
+  else if (event.key === "Escape") { pinned = false; point(null); }
+  else transport.key(event);
+}
+
+let previous = performance.now();
+const timer = setInterval(() => {
+  if (!element.isConnected) return clearInterval(timer);
+  const now = performance.now();
+  transport.tick(Math.min(200, now - previous));
+  previous = now;
+}, 40);
+
+wire();
+document.addEventListener("keydown", listen);
+watch("value", () => read(props.value || ""));
+read(props.value || "");

@@ -1,0 +1,68 @@
+// Time and input: which frame is shown, and when the next one is due. Refuses to know how a frame looks.
+// `show(frame, byHand)` draws; `timeline()` is the current run.
+
+const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
+const FOLLOW_EVERY = 350; // ms between pictures when following a live run: at most three a second
+
+function makeTransport(timeline, show) {
+  const t = { head: 0, playing: true, follow: false, speed: 1, waited: 0 };
+  const last = () => timeline().frames.length - 1;
+  const clamp = (k) => Math.max(0, Math.min(k, last()));
+  t.atEnd = () => Boolean(timeline().end) && t.head >= last();
+  t.restart = () => { Object.assign(t, { head: 0, playing: true, waited: 0 }); };
+  t.seek = (k) => { Object.assign(t, { head: clamp(k), playing: false, waited: 0 }); show(true); };
+  t.toggle = () => {
+    if (t.atEnd()) t.head = 0;
+    else if (t.playing) { t.playing = false; return show(true); }
+    Object.assign(t, { playing: true, waited: 0 });
+    show(true);
+  };
+  t.setFollow = (on) => { t.follow = on; if (on && !timeline().end) t.playing = true; show(true); };
+  t.setSpeed = (speed) => { t.speed = speed; show(true); };
+  t.nudgeSpeed = (by) => t.setSpeed(SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, SPEEDS.indexOf(t.speed) + by))]);
+
+  // Advances by `ms` of the viewer's time.
+  t.tick = (ms) => {
+    if (!t.playing || last() < 0) return;
+    t.waited += ms;
+    const before = t.head;
+    if (t.follow && !timeline().end) {
+      if (t.waited < FOLLOW_EVERY) return;
+      t.waited = 0;
+      t.head = seekFrame(timeline(), last() + 1, -1, (frame) => frame.emitted || frame.kind === "run");
+    } else {
+      while (t.head < last() && t.waited * t.speed >= PACE[timeline().frames[t.head].kind]) {
+        t.waited -= PACE[timeline().frames[t.head].kind] / t.speed;
+        t.head += 1;
+      }
+      if (t.head >= last()) t.waited = 0;
+    }
+    if (t.atEnd()) t.playing = false;
+    if (t.head !== before || !t.playing) show(false);
+  };
+
+  const step = (direction) => () => t.seek(t.head + direction);
+  const cycle = (direction) => () => t.seek(cycleFrame(timeline(), t.head, direction));
+  const keys = {
+    " ": t.toggle,
+    ArrowLeft: step(-1), ArrowRight: step(1),
+    "Shift+ArrowLeft": cycle(-1), "Shift+ArrowRight": cycle(1),
+    v: () => t.seek(seekFrame(timeline(), t.head, 1, (frame) => frame.kind === "verify")),
+    n: () => t.seek(rejectionFrame(timeline(), t.head)),
+    Home: () => t.seek(0), End: () => t.seek(last()),
+    ",": () => t.nudgeSpeed(-1), ".": () => t.nudgeSpeed(1),
+  };
+  t.actions = { toggle: t.toggle, back: step(-1), forward: step(1), backCycle: cycle(-1), forwardCycle: cycle(1) };
+  // Keys belong to the player unless the person is typing or operating another control.
+  t.key = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.isContentEditable) return;
+    if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+    if (event.key === " " && /^(BUTTON|SUMMARY|A)$/.test(event.target.tagName)) return;
+    const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const action = keys[event.shiftKey && name.startsWith("Arrow") ? "Shift+" + name : name];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  };
+  return t;
+}

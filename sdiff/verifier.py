@@ -1,0 +1,109 @@
+"""An autoregressive Llama behind prefill, score and rollback; owns its key/value cache. Refuses to know drafts and rules.
+
+`length` counts the tokens whose keys and values are valid. Scoring writes behind it, rollback moves it: nothing
+is ever copied or cleared, stale rows are simply never attended to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from sdiff.layers import Dimensions, Layer, PackedLinear, attend, pack, packable, rms_norm, rotary_table
+
+
+class ContextFull(ValueError):
+    """More tokens than the verifier's context holds; the message says how many."""
+
+
+class Llama(nn.Module):
+    """Weights of a Llama with tied head, filled from transformers' tensor names."""
+
+    def __init__(self, d: Dimensions, device: torch.device | str | None = None) -> None:
+        super().__init__()
+        self.d = d
+        self.embedding = nn.Parameter(torch.empty(d.vocabulary, d.width, device=device))
+        self.layers = nn.ModuleList(Layer(d, device) for _ in range(d.layers))
+        self.norm = nn.Parameter(torch.ones(d.width, device=device))
+
+    @classmethod
+    def from_tensors(cls, d: Dimensions, tensors: dict[str, Tensor], dtype: torch.dtype, device: torch.device | str) -> Llama:
+        model = cls(d)
+        with torch.no_grad():
+            model.embedding.copy_(tensors["model.embed_tokens.weight"])
+            model.norm.copy_(tensors["model.norm.weight"])
+        for i, layer in enumerate(model.layers):
+            layer.load_llama(tensors, f"model.layers.{i}.")
+        return model.to(device=device, dtype=dtype).requires_grad_(False).eval()
+
+
+class Verifier:
+    """One sequence at a time. `context`: most tokens the cache holds."""
+
+    def __init__(self, model: Llama, context: int = 2048) -> None:
+        d, weight = model.d, model.embedding
+        self.d, self.context, self.length = d, context, 0
+        self.embedding, self.norm = weight.detach(), model.norm.detach()
+        self.head = PackedLinear(self.embedding) if packable(weight) else (lambda x: F.linear(x, self.embedding))
+        self.layers = pack(model.layers)
+        self.cache = torch.zeros(d.layers, 2, 1, d.kv_heads, context, d.head_width, dtype=weight.dtype, device=weight.device)
+        self.table = rotary_table(context, d.head_width, d.rope_base, weight.device).to(weight.dtype)[:, :, None]  # [2, T, 1, D]
+        self.causal = torch.ones(context, context, dtype=torch.bool, device=weight.device).tril()
+
+    @property
+    def device(self) -> torch.device:
+        return self.embedding.device
+
+    @property
+    def room(self) -> int:
+        """Tokens that still fit behind the valid ones."""
+        return self.context - self.length
+
+    def rotary_rows(self, start: int, end: int) -> Tensor:
+        """Rotary table of positions start … end−1, [2, n, 1, head_width]."""
+        return self.table[:, start:end]
+
+    def prefill(self, tokens: Sequence[int]) -> None:
+        """Forget everything and read `tokens` (possibly none). Raises ContextFull."""
+        self.length = 0
+        if len(tokens) > self.context:
+            raise ContextFull(f"The prompt has {len(tokens):,} tokens; this verifier reads at most {self.context:,}. Shorten it.")
+        for start in range(0, len(tokens), 512):  # bounds the attention mask
+            self._forward(tokens[start : start + 512])
+
+    @torch.inference_mode()
+    def score(self, tokens: Sequence[int] | Tensor) -> Tensor:
+        """Read `tokens` [n] behind the valid ones; row i holds the logits of the token after tokens[i]. → [n, V]
+
+        Raises ContextFull.
+        """
+        if len(tokens) > self.room:
+            raise ContextFull(f"{len(tokens)} more tokens do not fit: the context holds {self.context:,}.")
+        return self.head(self._forward(tokens))[0]
+
+    def rollback(self, kept: int) -> None:
+        """Declare only the first `kept` tokens valid."""
+        if not 0 <= kept <= self.length:
+            raise ValueError(f"cannot keep {kept} of {self.length} tokens")
+        self.length = kept
+
+    @torch.inference_mode()
+    def _forward(self, tokens: Sequence[int] | Tensor) -> Tensor:
+        """Last hidden states after the final norm, [1, n, width]; advances `length`."""
+        ids = torch.as_tensor(tokens, dtype=torch.int64, device=self.device)
+        start, end = self.length, self.length + len(ids)
+        mask = self.causal[start:end, :end] if len(ids) > 1 else None
+        x = self.embedding[ids][None]
+        for layer, (keys, values) in zip(self.layers, self.cache, strict=True):
+
+            def store_and_attend(q: Tensor, k: Tensor, v: Tensor, keys: Tensor = keys, values: Tensor = values) -> Tensor:
+                keys[:, :, start:end] = k.transpose(1, 2)
+                values[:, :, start:end] = v.transpose(1, 2)
+                return attend(q, keys[:, :, :end], values[:, :, :end], mask)
+
+            x = layer(x, self.rotary_rows(start, end), store_and_attend)
+        self.length = end
+        return rms_norm(x, self.norm, self.d.epsilon)

@@ -1,0 +1,66 @@
+"""What the page looks like: dark, small, zoomed; pictures for people when SDIFF_PICTURES names a folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from sdiff.ui.page import RECORDED
+
+WIDTH_FITS = "() => document.documentElement.scrollWidth <= innerWidth"
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = Path(os.environ.get("SDIFF_PICTURES") or tmp_path_factory.mktemp("pictures"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def at_a_replacement(page: Page) -> None:
+    """Stop at a finished cycle with the most different states among the first ones."""
+    best, most = 0, -1
+    page.keyboard.press("Home")
+    for _ in range(12):
+        page.keyboard.press("n")
+        page.keyboard.press("ArrowRight")
+        kinds = page.locator(".sd-block .sd-chip[data-state]").evaluate_all("c => new Set(c.map(x => x.dataset.state)).size")
+        if kinds > most:
+            best, most = int(page.locator("#player .sd").get_attribute("data-frame")), kinds
+    page.locator(".sd-scrub").evaluate("(e, k) => { e.value = k; e.dispatchEvent(new Event('input', {bubbles: true})); }", best)
+    page.mouse.move(0, 0)
+
+
+@pytest.fixture(scope="session")
+def showcase(serve, fake, recorded: Path) -> str:
+    """An app that plays the project's own recording, or the test's where there is none."""
+    return serve(lambda progress: fake, RECORDED if any(RECORDED.glob("*.json")) else recorded)
+
+
+def test_light(visit, showcase, pictures):
+    page = visit(showcase, color_scheme="light")
+    at_a_replacement(page)
+    page.locator("#player").screenshot(path=pictures / "stage.png")
+    page.screenshot(path=pictures / "page.png")
+    assert page.locator("h1").count() == 1
+    assert page.evaluate(WIDTH_FITS)
+
+
+def test_dark(visit, app, pictures):
+    page = visit(app + "?__theme=dark", color_scheme="dark")
+    at_a_replacement(page)
+    page.screenshot(path=pictures / "dark.png", full_page=True)
+    fill = page.locator(".sd-verdicts .sd-chip[data-state=accepted]").first.evaluate("c => getComputedStyle(c).backgroundColor")
+    assert fill == "rgb(31, 109, 181)"
+
+
+def test_small_and_still(visit, app, pictures):
+    page = visit(app, viewport={"width": 320, "height": 700}, reduced_motion="reduce")
+    at_a_replacement(page)
+    page.screenshot(path=pictures / "small.png", full_page=True)
+    assert page.evaluate(WIDTH_FITS)
+    moving = page.locator(".sd-block .sd-chip").first.evaluate("c => getComputedStyle(c).transitionDuration")
+    assert moving == "0s"

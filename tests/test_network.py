@@ -1,0 +1,230 @@
+"""The drafter's network: one block behind the verifier's cache equals the many-block training form; masks really hide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from sdiff.drafters.block import CachedDenoiser
+from sdiff.layers import Dimensions, bf16_on_cpu, rotary_table
+from sdiff.network import BlockDenoiser
+from sdiff.trace import MASKED
+from sdiff.training import drafter as training
+from sdiff.training.teacher import read
+from sdiff.verifier import Llama, Verifier
+
+D = Dimensions(width=32, heads=4, kv_heads=2, head_width=8, feed_forward=48, layers=4, vocabulary=61, rope_base=300.0, epsilon=1e-5)
+IDS = torch.tensor([0, 2, 3, 5, 8, 13, 21, 34, 40, 55, 60])
+BLOCK = 8
+
+
+def random_(module: torch.nn.Module, seed: int) -> Any:
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in module.parameters():
+        noise = torch.randn(parameter.shape, generator=generator)
+        parameter.data = noise * 0.3 if parameter.dim() > 1 else 1 + noise * 0.2
+    return module.requires_grad_(False).eval()
+
+
+@pytest.fixture(scope="module")
+def model() -> Llama:
+    return random_(Llama(D), 0)
+
+
+@pytest.fixture(scope="module")
+def network(model) -> BlockDenoiser:
+    return random_(BlockDenoiser(D, (0, 2, 3), IDS, model.embedding, BLOCK), 1)
+
+
+def draw(high: int, *shape: int, seed: int, low: int = 0) -> Tensor:
+    return torch.randint(low, high, shape, generator=torch.Generator().manual_seed(seed))
+
+
+@dataclass
+class Form:
+    """The training form: blocks of n behind anchors `at` [B, A] of sequences `ids` [B, T]."""
+
+    ids: Tensor
+    at: Tensor
+    canvas: Tensor  # [B, A, n]
+    level: Tensor
+
+    def logits(self, model: Llama, network: BlockDenoiser) -> Tensor:
+        """[B, A, n, K], with the mask and the rotary rows that training uses."""
+        (lanes, blocks, n), time = self.canvas.shape, self.ids.shape[1]
+        past, _ = read(model, self.ids, network.sources)
+        spots = (self.at[..., None] + torch.arange(n)).flatten(1)  # [B, A·n]
+        block = torch.arange(blocks).repeat_interleave(n)
+        prefix = torch.arange(time) < self.at.repeat_interleave(n, 1)[..., None]
+        mask = torch.cat([prefix, (block[:, None] == block).expand(lanes, -1, -1)], -1)
+        table = rotary_table(time + n, D.head_width, D.rope_base)[:, spots][..., None, :]
+        return network(self.ids.gather(1, self.at), self.canvas, self.level, past, table, mask)
+
+
+def form(n: int = BLOCK) -> Form:
+    level = torch.rand(2, 3, n, generator=torch.Generator().manual_seed(4))
+    return Form(draw(61, 2, 30, seed=2), torch.tensor([[0, 7, 19], [12, 13, 29]]), draw(len(IDS), 2, 3, n, seed=3, low=MASKED), level)
+
+
+def cached(model: Llama, network: BlockDenoiser, context: list[int], canvas: Tensor, level: Tensor) -> Tensor:
+    verifier = Verifier(model, context=64)
+    verifier.prefill(context[:-1])
+    denoiser = CachedDenoiser(network, verifier, 1.0)
+    denoiser.start(context)
+    return denoiser.predict(canvas, level)
+
+
+def gap(one: Tensor, other: Tensor) -> float:
+    assert one.shape == other.shape
+    return (one - other).abs().max().item()
+
+
+@pytest.mark.parametrize("n", range(1, BLOCK + 1))
+def test_one_block_behind_the_cache_equals_the_training_form(model, network, n):
+    f = form(n)
+    trained = f.logits(model, network)
+    assert trained.std() > 0.3, "logits near zero would agree by accident"
+    for b in range(2):
+        for a in range(3):
+            context = f.ids[b, : f.at[b, a] + 1].tolist()
+            assert gap(cached(model, network, context, f.canvas[b, a], f.level[b, a]), trained[b, a]) <= 1e-5
+
+
+def test_the_batches_that_training_makes_equal_the_cached_form(model, network):
+    """The very inputs of a training step, not a copy of their recipe."""
+    rows = [(draw(61, 9, seed=i).tolist(), draw(61, 20 + i, seed=10 + i).tolist()) for i in range(3)]
+    inverse = torch.full((61,), -2).scatter_(0, IDS, torch.arange(len(IDS)))
+    for noise in ("masked", "uniform", "both"):
+        b = training.batch(model, network, rows, inverse, torch.Generator().manual_seed(5), noise, 4)
+        anchor, canvas, level, _, _, mask = b["inputs"]
+        trained = network(*b["inputs"])
+        for lane, (prompt, answer) in enumerate(rows):
+            for block in range(4):
+                at = int(mask[lane, block * BLOCK, : -4 * BLOCK].sum())  # the prefix it sees: everything before the anchor
+                context = (prompt + answer)[: at + 1]
+                assert context[-1] == anchor[lane, block]
+                assert len(prompt) - 1 <= at < len(prompt) + len(answer) - 1
+                assert gap(cached(model, network, context, canvas[lane, block], level[lane, block]), trained[lane, block]) <= 1e-5
+
+
+def test_training_targets_are_the_verifiers_own_laws(model, network):
+    """Row i predicts the token behind row i, for the drafter's logits and for the soft targets alike."""
+    rows = [(draw(61, 6, seed=1).tolist(), draw(61, 25, seed=2).tolist())]
+    inverse = torch.full((61,), -2).scatter_(0, IDS, torch.arange(len(IDS)))
+    b = training.batch(model, network, rows, inverse, torch.Generator().manual_seed(5), "both", 3)
+    at = b["inputs"][5][0, ::BLOCK, : -3 * BLOCK].sum(-1)
+    verifier, sequence = Verifier(model, 64), rows[0][0] + rows[0][1]
+    verifier.prefill([])
+    laws = (verifier.score(sequence)[:, IDS] / training.TEMPERATURE).softmax(-1)
+    for block in range(3):
+        for i in range(BLOCK):
+            if b["inside"][0, block, i]:
+                assert gap(b["target"][0, block, i], laws[at[block] + i]) <= 1e-5
+    assert b["weight"][~b["inside"]].abs().sum() == 0
+
+
+def test_the_last_canvas_column_is_never_an_input(model, network):
+    f = form()
+    other = form()
+    other.canvas[..., -1] = (other.canvas[..., -1] + 3) % len(IDS)
+    other.level[..., -1] = 1 - other.level[..., -1]
+    assert torch.equal(f.logits(model, network), other.logits(model, network))
+
+
+@pytest.mark.parametrize("column", range(BLOCK - 1))
+def test_every_other_column_and_its_level_matter_to_the_whole_block(model, network, column):
+    f, token, level = form(), form(), form()
+    token.canvas[..., column] = (token.canvas[..., column] + 3) % len(IDS)
+    level.level[..., column] = 1 - level.level[..., column]
+    for other in (token, level):
+        moved = (f.logits(model, network) - other.logits(model, network)).abs().amax(-1)
+        assert (moved > 1e-4).all(), "attention inside a block is bidirectional"
+
+
+def test_tokens_from_the_anchor_on_are_hidden_and_tokens_before_it_seen(model, network):
+    f = form()
+    base = f.logits(model, network)
+    for b in range(2):
+        for a in range(3):
+            after, before, at = form(), form(), int(f.at[b, a])
+            after.ids[b, at + 1 :] = (after.ids[b, at + 1 :] + 7) % 61
+            assert gap(after.logits(model, network)[b, a], base[b, a]) <= 1e-6
+            if at:
+                before.ids[b, at - 1] = (before.ids[b, at - 1] + 7) % 61
+                assert gap(before.logits(model, network)[b, a], base[b, a]) > 1e-3
+
+
+def test_blocks_do_not_see_each_other(model, network):
+    f, other = form(), form()
+    base = f.logits(model, network)
+    other.canvas[:, 1] = (other.canvas[:, 1] + 3) % len(IDS)
+    moved = other.logits(model, network)
+    assert gap(moved[:, [0, 2]], base[:, [0, 2]]) == 0
+    assert gap(moved[:, 1], base[:, 1]) > 1e-3
+
+
+def test_masked_positions_look_alike_and_unlike_any_token(model, network):
+    f = form()
+    f.canvas[:] = MASKED
+    f.level[:] = 1
+    blank = f.logits(model, network)
+    for token in (0, len(IDS) - 1):  # −1 must not be read as "the last row"
+        f.canvas[:] = token
+        assert gap(f.logits(model, network), blank) > 1e-2
+
+
+@pytest.mark.parametrize("extra", [-1, 1])
+def test_start_refuses_a_context_the_verifier_has_not_read(model, network, extra):
+    verifier = Verifier(model, 64)
+    verifier.prefill([1, 2, 3])
+    with pytest.raises(ValueError, match="the verifier has read 3 tokens"):
+        CachedDenoiser(network, verifier, 1.0).start([1, 2, 3, 4, 5][: 4 + extra])
+
+
+def test_the_cache_is_read_only_as_far_as_it_is_valid(model, network):
+    """Rows behind a rollback are stale: a block drafted after it equals one drafted behind a fresh read."""
+    verifier, f = Verifier(model, 64), form()
+    canvas, level, context = f.canvas[0, 0], f.level[0, 0], f.ids[0, :10].tolist()
+    verifier.prefill(context[:-1])
+    verifier.score([context[-1], 7, 8, 9])
+    verifier.rollback(9)
+    denoiser = CachedDenoiser(network, verifier, 1.0)
+    denoiser.start(context)
+    assert gap(denoiser.predict(canvas, level), cached(model, network, context, canvas, level)) <= 1e-6
+
+
+def test_drafting_works_at_both_ends_of_the_context(model, network):
+    f = form()
+    first = cached(model, network, [5], f.canvas[0, 0], f.level[0, 0])  # the verifier has read nothing yet
+    assert first.shape == (BLOCK, len(IDS))
+    assert first.isfinite().all()
+    context = draw(61, 64 - BLOCK, seed=9).tolist()  # anchor and drafts fill the 64 tokens exactly
+    assert cached(model, network, context, f.canvas[0, 0], f.level[0, 0]).isfinite().all()
+
+
+@pytest.mark.skipif(not bf16_on_cpu(), reason="this CPU does not compute in bf16")
+def test_packing_for_inference_changes_no_more_than_rounding(model, network):
+    """In bf16: packed and ordinary matrices stay as close to each other as either is to float32."""
+    half = Llama(D)
+    half.load_state_dict(model.state_dict())
+    half = half.bfloat16().requires_grad_(False)
+
+    def copy() -> BlockDenoiser:
+        twin = BlockDenoiser(D, network.sources, IDS, half.embedding, BLOCK)
+        twin.load_state_dict(network.state_dict())
+        return twin.bfloat16().requires_grad_(False).eval()
+
+    f, plain, packed = form(), copy(), copy()
+    packed.pack_for_inference()
+    context = f.ids[0, :20].tolist()
+    exact = cached(model, network, context, f.canvas[0, 0], f.level[0, 0])
+    results = [cached(half, n, context, f.canvas[0, 0], f.level[0, 0].bfloat16()) for n in (plain, packed)]
+    spread = exact.std()
+    for result in results:
+        assert result.dtype == torch.bfloat16
+        assert (result.float() - exact).abs().mean() < 0.05 * spread
+    assert (results[0].float() - results[1].float()).abs().mean() < 0.02 * spread

@@ -1,0 +1,188 @@
+"""Table models: verifiers and denoisers whose exact laws are known, small enough to enumerate every outcome of `decode`.
+
+Logits are pseudo-random functions of everything a real model sees, so a wrong prefix, canvas or noise level shows up.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sdiff.acceptance import Lossless, Rule
+from sdiff.decode import Plan, decode
+from sdiff.drafters import Drafter
+from sdiff.drafters.masked import MaskedDrafter
+from sdiff.drafters.uniform import UniformDrafter
+from sdiff.sampling import Dice, Shape
+from sdiff.theory import law_of
+from sdiff.trace import Emit, End, Event
+
+Law = dict[tuple[int, ...], float]
+
+
+def table_logits(rows: int, columns: int, *key: Any, spread: float = 1.5) -> Tensor:
+    """Normal logits [rows, columns] in float64 that depend on `key` only."""
+    generator = torch.Generator().manual_seed(zlib.crc32(repr(key).encode()))
+    return torch.randn(rows, columns, generator=generator, dtype=torch.float64) * spread
+
+
+class TableVerifier:
+    """`prefill / score / rollback / length / room` over tokens it has really read. `logits(prefix)` [V] can be replaced.
+
+    `fail_at`: the pass (counted from 1) that returns NaN.
+    """
+
+    def __init__(self, size: int, seed: int = 1, context: int = 1000, logits: Callable[[tuple[int, ...]], Tensor] | None = None, fail_at: int = 0) -> None:
+        self.size, self.context, self.fail_at, self.tokens, self.passes = size, context, fail_at, [], 0
+        self.rows: dict[tuple[int, ...], Tensor] = {}
+        self.logits = logits or (lambda prefix: table_logits(1, size, "verifier", seed, prefix)[0])
+
+    def row(self, prefix: Sequence[int]) -> Tensor:
+        key = tuple(prefix)
+        if key not in self.rows:
+            self.rows[key] = self.logits(key)
+        return self.rows[key]
+
+    @property
+    def length(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def room(self) -> int:
+        return self.context - self.length
+
+    def prefill(self, tokens: Sequence[int]) -> None:
+        self.tokens = list(tokens)
+        assert self.room >= 0
+
+    def score(self, tokens: Tensor) -> Tensor:
+        assert 1 <= len(tokens) <= self.room
+        assert all(0 <= t < self.size for t in tokens.tolist())
+        rows = []
+        for token in tokens.tolist():
+            self.tokens.append(token)
+            rows.append(self.row(self.tokens))
+        self.passes += 1
+        logits = torch.stack(rows)
+        if self.passes == self.fail_at:
+            logits[-1, 0] = torch.nan
+        return logits
+
+    def rollback(self, kept: int) -> None:
+        assert 0 <= kept <= self.length
+        del self.tokens[kept:]
+
+
+class TableDenoiser:
+    """Denoiser over the draft vocabulary `ids` (default: all of the verifier's). With `verifier`, checks what it has read.
+
+    `logits(context, canvas, level)` [γ, K] can be replaced; `fail_at`: the pass (counted from 1) that returns NaN.
+    """
+
+    scale = 1.0
+
+    def __init__(
+        self, size: int, seed: int = 2, ids: Sequence[int] | None = None, verifier: TableVerifier | None = None,
+        logits: Callable[[tuple[int, ...], tuple[int, ...], tuple[float, ...]], Tensor] | None = None, fail_at: int = 0,
+    ) -> None:  # fmt: skip
+        self.ids, self.vocabulary, self.verifier = torch.tensor(list(range(size) if ids is None else ids)), size, verifier
+        self.passes, self.fail_at, self.known = 0, fail_at, {}
+        self.logits = logits or (lambda c, canvas, level: table_logits(len(canvas), len(self.ids), "denoiser", seed, c, canvas, level))
+
+    def start(self, context: Sequence[int]) -> None:
+        self.context = tuple(context)
+        if self.verifier is not None:
+            assert list(self.context[:-1]) == self.verifier.tokens, "the verifier must have read the context up to the anchor"
+
+    def predict(self, canvas: Tensor, level: Tensor) -> Tensor:
+        key = (self.context, tuple(canvas.tolist()), tuple(round(t, 6) for t in level.tolist()))
+        assert all(-1 <= t < len(self.ids) for t in key[1])
+        self.passes += 1
+        if key not in self.known:
+            self.known[key] = self.logits(*key)
+        return self.known[key] if self.passes != self.fail_at else torch.full_like(self.known[key], torch.nan)
+
+
+EXACT: dict[str, Callable[[TableDenoiser, Shape], Drafter]] = {
+    "masked monotone": lambda d, s: MaskedDrafter(d, s, "monotone"),
+    "masked final_step": lambda d, s: MaskedDrafter(d, s, "final_step"),
+    "masked one_hot": lambda d, s: MaskedDrafter(d, s, "one_hot"),
+    "uniform monotone": lambda d, s: UniformDrafter(d, s, "monotone"),
+    "uniform final_step": lambda d, s: UniformDrafter(d, s, "final_step"),
+    "uniform final_step posterior": lambda d, s: UniformDrafter(d, s, "final_step", clean_last=False),
+    "uniform one_hot": lambda d, s: UniformDrafter(d, s, "one_hot"),
+    "uniform one_hot posterior": lambda d, s: UniformDrafter(d, s, "one_hot", clean_last=False),
+}
+ANY_ORDER: dict[str, Callable[[TableDenoiser, Shape], Drafter]] = {
+    "masked any_order": lambda d, s: MaskedDrafter(d, s, "any_order"),
+    "uniform any_order": lambda d, s: UniformDrafter(d, s, "any_order"),
+}
+
+
+def output_law(
+    verifier: TableVerifier, drafter: Drafter, plan: Plan, rule: Rule | None = None, shape: Shape | None = None,
+    prompt: Sequence[int] = (0,), emits: int | None = None,
+) -> Law:  # fmt: skip
+    """Exact law of the tokens that `decode` emits: all of them, or those of its first `emits` cycles."""
+
+    def run(dice: Dice) -> tuple[int, ...]:
+        events = decode(verifier, drafter, rule or Lossless(), shape or Shape(), prompt, plan, dice)
+        cycles = islice((e for e in events if isinstance(e, Emit)), emits)
+        tokens = tuple(t for cycle in cycles for t in cycle.tokens)
+        events.close()
+        return tokens
+
+    return law_of(run)
+
+
+def continued(law: Mapping[tuple[int, ...], float], verifier: TableVerifier, n: int, shape: Shape | None = None,
+              prompt: Sequence[int] = (0,), eos: Collection[int] = ()) -> Law:  # fmt: skip
+    """`law`, its outcomes shorter than n tokens continued by the verifier itself (not behind an end of sequence)."""
+    full: Law = {}
+
+    def grow(tokens: tuple[int, ...], weight: float) -> None:
+        if len(tokens) >= n or (tokens and tokens[-1] in eos):
+            full[tokens] = full.get(tokens, 0.0) + weight
+            return
+        row = (shape or Shape()).law(verifier.row([*prompt, *tokens])[None])[0]
+        for token, p in enumerate(row.tolist()):
+            if p > 0:
+                grow((*tokens, token), weight * p)
+
+    for tokens, weight in law.items():
+        grow(tokens, weight)
+    return full
+
+
+def verifier_law(verifier: TableVerifier, n: int, shape: Shape | None = None, prompt: Sequence[int] = (0,), eos: Collection[int] = ()) -> Law:
+    """The verifier's own joint law of the next n tokens."""
+    return continued({(): 1.0}, verifier, n, shape, prompt, eos)
+
+
+def distance(one: Mapping[Any, float], other: Mapping[Any, float]) -> float:
+    """Total variation between two laws given as dictionaries."""
+    return 0.5 * sum(abs(one.get(k, 0.0) - other.get(k, 0.0)) for k in {*one, *other})
+
+
+def marginal(law: Law, size: int) -> Tensor:
+    """Law of the first token, [size] float64."""
+    row = torch.zeros(size, dtype=torch.float64)
+    for tokens, weight in law.items():
+        row[tokens[0]] += weight
+    return row
+
+
+def timeless(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Events as dictionaries without what a clock says."""
+    bare = []
+    for event in events:
+        body = {"kind": event.kind, **{k: v for k, v in vars(event).items() if k not in ("at", "ms", "draft_ms")}}
+        if isinstance(event, End):
+            body["stats"] = {k: v for k, v in event.stats.items() if k not in ("ms", "tokens_per_second")}
+        bare.append(body)
+    return bare
