@@ -18,6 +18,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=None, help="port; by default the first free one from 7860")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--dtype", default="auto", choices=("auto", "bfloat16", "float32"))
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads for the models; by default all this process may use")
     return parser.parse_args()
 
 
@@ -27,7 +28,7 @@ def main() -> None:
     def load(progress: Progress) -> object:
         from sdiff.pairs import load_pair  # pulls torch; kept out of the first screen's way
 
-        return load_pair(device=args.device, dtype=args.dtype, progress=progress)
+        return load_pair(device=args.device, dtype=args.dtype, progress=progress, threads=args.threads)
 
     engine = Engine(load)
     demo = build(engine)

@@ -17,6 +17,7 @@ def main(argv: list[str] | None = None) -> int:
     decode.add_argument("--json", action="store_true", help="print the trace as JSON instead")
     decode.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
     decode.add_argument("--dtype", default="auto", help="auto, bfloat16 or float32 (default auto)")
+    decode.add_argument("--threads", type=int, default=0, help="CPU threads, 0: all this process may use (default 0)")
     decode.set_defaults(run=cli.decode_command)
     args = parser.parse_args(argv)
     return args.run(args)

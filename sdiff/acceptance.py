@@ -32,8 +32,8 @@ def at(law: Tensor, x: Tensor) -> Tensor:
 
 
 def total_variation(p: Tensor, q: Tensor) -> Tensor:
-    """TV(p, q) = ½ Σ|p − q| per row, float64 [n]; exact 0 for equal rows."""
-    return (p - q).abs().sum(-1, dtype=torch.float64) / 2
+    """TV(p, q) = ½ Σ|p − q| per row, float64 [n]; exact 0 for equal rows, never above 1."""
+    return ((p - q).abs().sum(-1, dtype=torch.float64) / 2).clamp(max=1.0)
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,7 @@ class Lenience(Lossless):
     ell: float
 
     def target(self, p: Tensor, q: Tensor, x: Tensor, unit: Tensor | None = None) -> Tensor:
-        if self.ell == 0:
-            return torch.ones_like(at(p, x))
-        f = (at(p, x) / self.ell).clamp(max=1.0)
+        f = (at(p, x) / self.ell).clamp(max=1.0) if self.ell else torch.ones_like(at(p, x))
         if unit is None or self.ell == 1:
             return f
         return torch.where(at(unit, x) >= self.ell * unit.amax(-1).double(), 1.0, f)
@@ -185,8 +183,7 @@ class Examination:
 def examine(p: Tensor, q: Tensor, x: Tensor, rule: Rule, dice: Dice, unit: Tensor | None = None) -> Examination:
     """Examine drafts left to right and draw the token that follows them.
 
-    p [γ+1, V] verifier laws; q [γ+1, V] laws the drafts x [γ] were drawn from, its last row zero; unit [γ+1, V]
-    as in `Rule`.
+    p [γ+1, V] verifier laws; q [γ+1, V] laws the drafts x [γ] were drawn from, last row zero; unit [γ+1, V]: see `Rule`.
     All γ coins are drawn whatever happens, so a seed meets the same coins at every leniency until the first flip.
     """
     n = len(x)
@@ -200,5 +197,4 @@ def examine(p: Tensor, q: Tensor, x: Tensor, rule: Rule, dice: Dice, unit: Tenso
     if not bool(weights.sum() > 0):  # p = q up to rounding: refusing was a rounding accident, p is the residual
         weights = p_row.double()
     extra = dice.draw(weights)
-    law = at(weights, extra) / weights.sum()
-    return Examination(accepted, int(extra), float(at(p_row, extra)), float(law), rows)
+    return Examination(accepted, int(extra), float(at(p_row, extra)), float(at(weights, extra) / weights.sum()), rows)

@@ -158,7 +158,7 @@ def decode_command(args: argparse.Namespace) -> int:
         with fetching(notes) as progress:
             from sdiff.pairs import load_pair  # torch and transformers take seconds: wrong requests fail before that
 
-            pair = load_pair(args.device, args.dtype, progress)
+            pair = load_pair(args.device, args.dtype, progress, args.threads)
     except (RequestError, PairError) as error:
         notes.print(Text(str(error), style="red"))
         return 2 if isinstance(error, RequestError) else 1

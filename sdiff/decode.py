@@ -77,11 +77,11 @@ def decode(
             # 6. Commit: the verifier keeps everything but the new anchor.
             verifier.rollback(start + len(tokens))
             context, out = context + tokens, out + tokens
-            seen = tally.count(n, len(tokens), exam)
+            seen = tally.count(len(drafted), len(tokens), exam)
             # 7. Tell, outside every timing.
             yield from verdicts(cycle, drafted[:seen], exam, (p, draft.q) if plan.detail else None, tally.at)
             piece = readable(tokens)
-            yield emission(cycle, tokens, exam, n, p if plan.detail else None, piece, ms, tally.at)
+            yield emission(cycle, tokens, exam, len(drafted), p if plan.detail else None, piece, ms, tally.at)
             text, reason = text + piece, "" if ended is None else "eos"
     except ArithmeticError as failure:
         reason, error = "error", failure

@@ -109,7 +109,12 @@ def _download(folder: Path, progress: Progress) -> Path:
     ]
     command += ["--quiet", "--disable-pip-version-check", "--no-input", "--retries=5", "--timeout=60", "--no-cache-dir"]
     with subprocess.Popen(
-        command, env={**os.environ, "TMPDIR": str(temporary)}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
+        command,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
     ) as pip:
         lines: list[str] = []
         reader = threading.Thread(target=lambda: lines.extend(pip.stderr or ()), daemon=True)

@@ -64,7 +64,7 @@ class BlockDenoiser(nn.Module):
             def store_and_attend(q: Tensor, k: Tensor, v: Tensor, keys: Tensor = keys, values: Tensor = values) -> Tensor:
                 kind = keys.dtype  # training keeps float32 weights beside a bfloat16 verifier
                 own_k, own_v = k.transpose(1, 2).to(kind), v.transpose(1, 2).to(kind)
-                return attend(q.to(kind), torch.cat([keys, own_k], 2), torch.cat([values, own_v], 2), mask).to(x.dtype)
+                return attend(q.to(kind), torch.cat([keys, own_k], 2), torch.cat([values, own_v], 2), mask).to(q.dtype)
 
             x = layer(x, table, store_and_attend)
         return self.head(rms_norm(x, self.norm, self.d.epsilon)).view(batch, blocks, n, -1)

@@ -10,6 +10,7 @@ import platform
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -46,16 +47,17 @@ class Pair:
 
         Raises RequestError when they do not fit the context.
         """
+        template, plain = self._encoders
         if raw:
-            ids = self._plain(prompt) or [self.tokenizer.bos_token_id]
+            ids = plain(prompt) or [self.tokenizer.bos_token_id]
         else:
             # Split around a marker, so that nothing a visitor types can end their turn; the template's plain words right
             # before the prompt ("user⏎") are encoded with it, as in the whole string, because spaces merge across.
-            marker, encode = "\ue000", self.tokenizer.backend_tokenizer.encode
+            marker = "\ue000"
             shell = self.tokenizer.apply_chat_template([{"role": "user", "content": marker}], add_generation_prompt=True, tokenize=False)
             before, after = shell.split(marker)
             head = max((before.rfind(s) + len(s) for s in self.tokenizer.all_special_tokens if s in before), default=0)
-            ids = [*encode(before[:head], add_special_tokens=False).ids, *self._plain(before[head:] + prompt), *encode(after, add_special_tokens=False).ids]
+            ids = [*template(before[:head]), *plain(before[head:] + prompt), *template(after)]
         if len(ids) > self.verifier.context - 1:
             raise RequestError(
                 f"The prompt has {len(ids):,} tokens; this verifier reads at most {self.verifier.context - 1:,}. Shorten it."
@@ -63,11 +65,18 @@ class Pair:
         return ids
 
     @cached_property
-    def _plain(self) -> Callable[[str], list[int]]:
-        """Encodes text in which special tokens are ordinary characters. A copy: the switch is state of the tokenizer itself."""
-        tokenizer = copy.deepcopy(self.tokenizer.backend_tokenizer)
-        tokenizer.encode_special_tokens = True
-        return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+    def _encoders(self) -> tuple[Callable[[str], list[int]], Callable[[str], list[int]]]:
+        """Two encoders: special tokens recognised, and special tokens as ordinary characters.
+
+        On copies, since the switch between the two is state of a tokenizer that others use as well.
+        """
+
+        def encoder(ordinary: bool) -> Callable[[str], list[int]]:
+            tokenizer = copy.deepcopy(self.tokenizer.backend_tokenizer)
+            tokenizer.encode_special_tokens = ordinary
+            return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+
+        return encoder(False), encoder(True)
 
     def drafter(self, r: Request) -> Drafter:
         shape = Shape(r.temperature, r.top_k, r.top_p)
@@ -147,8 +156,22 @@ def choose(device: str, dtype: str) -> tuple[torch.device, torch.dtype]:
     return chosen, getattr(torch, kind)
 
 
-def load_pair(device: str = "auto", dtype: str = "auto", progress: Progress = lambda text, done: None) -> Pair:
-    """The bundled pair, ready to decode. `progress(sentence, fraction or None)` tells how far it is. Raises PairError."""
+def usable_cores() -> int:
+    """Cores this process may really use: torch's own count, capped by a container's quota, which torch does not see."""
+    cores = torch.get_num_threads()
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, min(cores, round(int(quota) / int(period))))
+    except (OSError, ValueError):  # no such file, or "max": no quota
+        return cores
+
+
+def load_pair(device: str = "auto", dtype: str = "auto", progress: Progress = lambda text, done: None, threads: int = 0) -> Pair:
+    """The bundled pair, ready to decode. `progress(sentence, fraction or None)` tells how far it is. Raises PairError.
+
+    `threads` for CPU arithmetic, 0: `usable_cores()`. One too many beside another load can cost a factor of ten.
+    """
+    torch.set_num_threads(threads or usable_cores())
     where, kind = choose(device, dtype)
     model, tokenizer = bundled.load_verifier(where, kind, progress)
     progress("Loading the drafter", None)

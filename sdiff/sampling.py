@@ -34,7 +34,7 @@ class Shape:
             if not bool(torch.isfinite(logits.amax(-1)).all()):  # NaN propagates through amax
                 raise NonFiniteLogits("the model returned numbers that are not finite")
             return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
-        law = torch.softmax(logits * (scale / self.temperature), -1)
+        law = torch.softmax(logits * (scale / max(self.temperature, 1e-9)), -1)  # below 1e-9 the product would overflow
         if not bool(torch.isfinite(law.sum())):
             raise NonFiniteLogits("the model returned numbers that are not finite")
         if 0 < self.top_k < law.shape[-1]:
@@ -42,7 +42,7 @@ class Shape:
             law = torch.zeros_like(law).scatter_(-1, kept.indices, kept.values)
             law = law / law.sum(-1, keepdim=True)
         if self.top_p < 1:
-            values, order = law.sort(-1, descending=True, stable=True)
+            values, order = law.sort(dim=-1, descending=True, stable=True)
             values = values * (values.cumsum(-1) - values < self.top_p)  # keep until the mass before x reaches top-p
             law = torch.zeros_like(law).scatter_(-1, order, values)
             law = law / law.sum(-1, keepdim=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
@@ -154,32 +155,61 @@ class End(Event):
 KINDS: dict[str, type[Event]] = {c.kind: c for c in (Run, Pieces, Prefill, Denoise, Verify, Verdict, Emit, End)}
 
 
+# what a line must not hold literally: a tag's beginning, line separators, and lone surrogates, which UTF-8 cannot write
+_UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")
+
+
+def _json(value: Any) -> str:
+    """Compact JSON that may be embedded anywhere and encoded as UTF-8. NaN and infinities are refused: JSON has none."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _UNSAFE.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
+
+
 def _tuples(value: Any) -> Any:
     return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
 
 
-def to_line(event: Event) -> str:
-    """One JSON line, without the newline. NaN and infinities are refused: JSON has none.
+_SCALARS: dict[str, type | tuple[type, ...]] = {"int": int, "float": (int, float), "str": str, "bool": bool, "Any": object}
 
-    `<` is escaped so that no line can open an HTML tag wherever it is embedded.
-    """
-    text = json.dumps({"kind": event.kind, **asdict(event)}, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+def _fits(value: Any, kind: str) -> bool:
+    """Is a value read from JSON what a field annotated `kind` holds?"""
+    if kind in _SCALARS:
+        return isinstance(value, _SCALARS[kind]) and (kind in ("bool", "Any") or not isinstance(value, bool))
+    if kind == "Alternatives":
+        return isinstance(value, tuple) and all(isinstance(v, tuple) and len(v) == 2 and _fits(v[0], "int") and _fits(v[1], "float") for v in value)
+    inner = kind[:-1].partition("[")[2].split(", ")  # of tuple[item, ...] or dict[key, item]
+    if kind.startswith("tuple"):
+        return isinstance(value, tuple) and all(_fits(v, inner[0]) for v in value)
+    return isinstance(value, dict) and all(_fits(v, inner[1]) for v in value.values())
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is not a number in JSON")
+    return number
+
+
+def to_line(event: Event) -> str:
+    """One JSON line, without the newline. Raises ValueError for NaN and infinities."""
+    return _json({"kind": event.kind, **asdict(event)})
 
 
 def from_dict(data: Any) -> Event:
-    """Inverse of `to_line` after `json.loads`. Raises TraceError."""
-    if not isinstance(data, dict) or data.get("kind") not in KINDS:
+    """Inverse of `to_line` after `json.loads`; unknown keys are ignored. Raises TraceError."""
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if not isinstance(kind, str) or kind not in KINDS:
         raise TraceError(f"not a trace event: {str(data)[:80]!r}")
-    cls = KINDS[data["kind"]]
-    known = {f.name for f in fields(cls)}
-    body = {k: _tuples(v) for k, v in data.items() if k in known}
-    if cls is Pieces:
-        body["pieces"] = {int(k): str(v) for k, v in dict(data.get("pieces") or {}).items()}
+    types = {f.name: f.type for f in fields(KINDS[kind])}
+    body = {k: _tuples(v) for k, v in data.items() if k in types}
+    if wrong := next((k for k, v in body.items() if not _fits(v, types[k])), None):
+        raise TraceError(f"broken {kind!r} event: {wrong} cannot be {str(data[wrong])[:80]!r}")
     try:
-        return cls(**body)
+        if "pieces" in body:
+            body["pieces"] = {int(k): v for k, v in body["pieces"].items()}
+        return KINDS[kind](**body)
     except (TypeError, ValueError) as error:
-        raise TraceError(f"incomplete {data['kind']!r} event: {error}") from None
+        raise TraceError(f"incomplete {kind!r} event: {error}") from None
 
 
 @dataclass
@@ -216,8 +246,7 @@ class Trace:
     def to_json(self) -> str:
         """One document: schema, text, tokens, stats, then one event per line."""
         head = {"schema": SCHEMA, "text": self.text, "tokens": self.tokens, "stats": self.end.stats if self.end else {}}
-        body = json.dumps(head, ensure_ascii=False, allow_nan=False)[:-1]
-        return body.replace("<", "\\u003c") + ', "events": [\n' + ",\n".join(map(to_line, self.events)) + "\n]}\n"
+        return _json(head)[:-1] + ',"events":[\n' + ",\n".join(map(to_line, self.events)) + "\n]}\n"
 
     def to_ndjson(self) -> str:
         """The form the player reads: one event per line."""
@@ -227,7 +256,7 @@ class Trace:
     def from_json(cls, text: str) -> Trace:
         """Open a document written by `to_json`. Raises TraceError with a sentence a person can act on."""
         try:
-            data = json.loads(text)
+            data = json.loads(text, parse_float=_finite, parse_constant=_finite)
         except (ValueError, RecursionError) as error:
             raise TraceError(f"this is not a trace file: it is not JSON ({error})") from None
         if not isinstance(data, dict) or not isinstance(data.get("events"), list):

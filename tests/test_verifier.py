@@ -164,7 +164,7 @@ def test_packing_changes_no_more_than_rounding_and_can_be_done_twice():
     assert torch.equal(fresh(packed, [], tokens(30)), first)
     assert packed.embedding.shape == (VOCABULARY, 48)
     exact = fresh(wide, [], tokens(30))
-    assert (first.float() - exact).abs().mean() < 0.02 * exact.abs().mean()
+    assert (first.float() - exact).abs().mean() < 0.05 * exact.abs().mean()
 
 
 # ------------------------------------------------------------------------------------------ the bundled model
@@ -184,7 +184,8 @@ def bundled_verifier() -> Verifier:
 
 
 @pytest.fixture(scope="module")
-def reference(bundled_verifier) -> LlamaForCausalLM:
+def reference() -> LlamaForCausalLM:
+    real()  # skips where the file cannot be had
     gguf = fetch_verifier()
     return AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32).eval()
 
@@ -235,7 +236,9 @@ def test_bfloat16_stays_close_to_float32(bundled_verifier):
         between.append((exact - block).abs().sum(-1) / 2)
         blocks.append((single - block[-len(single) :]).abs().sum(-1) / 2)
     between, blocks = torch.cat(between), torch.cat(blocks)
-    print(f"TV bf16–float32: mean {between.mean():.4f}, worst {between.max():.4f}; block–single: mean {blocks.mean():.4f}, worst {blocks.max():.4f}")
+    print(
+        f"TV bf16–float32: mean {between.mean():.4f}, worst {between.max():.4f}; block–single: mean {blocks.mean():.4f}, worst {blocks.max():.4f}"
+    )
     assert between.mean() < 0.03
     assert blocks.mean() < 0.03
     assert max(between.max(), blocks.max()) < 0.2

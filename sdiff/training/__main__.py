@@ -37,16 +37,17 @@ def main() -> None:
     rows = corpus.load(folder / "corpus.jsonl")
     if len(rows) < 200:
         raise SystemExit(f"Only {len(rows)} answers in {folder / 'corpus.jsonl'}. Run `python -m sdiff.training corpus` first.")
-    network, history = drafter.train(model, rows, tokenizer.all_special_ids, args.minutes, args.noise, folder / f"drafter-{args.noise}.pt")
+    run = drafter.Training(model, rows, tokenizer.all_special_ids, args.noise)
+    history = drafter.train(run, args.minutes, folder / f"drafter-{args.noise}.pt")
     card = {
         "verifier": bundled.NAME, "license": "Apache-2.0", "noise": args.noise, "training_temperature": drafter.TEMPERATURE,
         "command": f"python -m sdiff.training drafter --noise {args.noise} --minutes {args.minutes:g}",
         "corpus": {"answers": len(rows), "tokens": sum(len(a) for _, a in rows), "seed": corpus.SEED, "source": "the verifier's own answers at temperature 0.7"},
         "hardware": {"device": device.type, "machine": platform.machine(), "threads": torch.get_num_threads(), "torch": torch.__version__},
         "date": datetime.date.today().isoformat(), "minutes": round(history["seconds"] / 60, 1), "steps": history["step"], "blocks": history["blocks"],
-        "expected_acceptance": history["acceptance"], "curve": [{k: p[k] for k in ("minutes", "loss", "tau")} for p in history["curve"]],
+        "expected_acceptance": history["acceptance"], "curve": history["curve"],
     }  # fmt: skip
-    bundled.save_drafter(network, args.out, card)
+    bundled.save_drafter(run.network, args.out, card)
     print(json.dumps(card, indent=1))
 
 

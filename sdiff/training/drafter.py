@@ -10,6 +10,7 @@ import json
 import math
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,10 @@ from sdiff.trace import MASKED
 from sdiff.training.teacher import read
 from sdiff.verifier import Llama
 
-BLOCK, SIZE = 8, 8192
+BLOCK, SIZE, HELD_OUT = 8, 8192, 48
 SOURCES = (0, 8, 16, 24, 29)
 TEMPERATURE = 0.7
-BATCH, ANCHORS = 8, 32
+BATCH, ANCHORS, UPDATES = 8, 16, 2  # answers read together; blocks of each per update; updates per reading
 RATE, WARM_UP = 5e-4, 30
 Rows = list[tuple[list[int], list[int]]]
 
@@ -35,7 +36,7 @@ Rows = list[tuple[list[int], list[int]]]
 def draft_vocabulary(corpus: Rows, size: int, special: list[int]) -> Tensor:
     """The `size` most frequent answer tokens, special tokens first, then the lowest ids as filling. Sorted [size]."""
     counts = Counter(t for _, answer in corpus for t in answer)
-    ranked = [*special, *(t for t, _ in counts.most_common()), *range(size + len(special))]
+    ranked = [*special, *(t for t, _ in counts.most_common()), *range(size)]
     return torch.tensor(sorted(list(dict.fromkeys(ranked))[:size]))
 
 
@@ -75,42 +76,53 @@ def noisy_blocks(clean: Tensor, size: int, generator: torch.Generator, noise: st
     return canvas, level, as_mask.expand(count, n)
 
 
-def batch(
-    model: Llama, network: BlockDenoiser, rows: Rows, inverse: Tensor, generator: torch.Generator, noise: str, anchors: int
-) -> dict[str, Any]:
-    """Everything one step needs: inputs of the network, soft targets [B, A, n, K] and position weights [B, A, n]."""
-    device, n = model.embedding.device, BLOCK
-    rows = [(p, a) for p, a in rows if len(a) > 1]
+@dataclass(frozen=True)
+class Lesson:
+    """Answers as the verifier read them: ids [B, T + n], keys and values, last hidden [B, T, width], first and last anchor [B, 1]."""
+
+    ids: Tensor
+    past: list[tuple[Tensor, Tensor]]
+    hidden: Tensor
+    first: Tensor
+    last: Tensor
+
+
+def lesson(model: Llama, network: BlockDenoiser, rows: Rows) -> Lesson:
+    """Let the verifier read `rows`; anchors run from the last prompt token to the last but one token of the answer."""
+    device = model.embedding.device
     longest = max(len(p) + len(a) for p, a in rows)
-    ids = torch.zeros(len(rows), longest + n, dtype=torch.int64)
-    starts, ends = [], []
+    ids = torch.zeros(len(rows), longest + BLOCK, dtype=torch.int64)
     for i, (prompt, answer) in enumerate(rows):
         ids[i, : len(prompt) + len(answer)] = torch.tensor(prompt + answer)
-        starts.append(len(prompt) - 1)
-        ends.append(len(prompt) + len(answer) - 1)
     past, hidden = read(model, ids[:, :longest].to(device), network.sources)
-    low, high = torch.tensor(starts)[:, None], torch.tensor(ends)[:, None]
-    at = (low + (torch.rand(len(rows), anchors, generator=generator) * (high - low)).long()).to(device)  # [B, A]
-    ids, high = ids.to(device), high.to(device)
+    first = torch.tensor([[len(p) - 1] for p, _ in rows], device=device)
+    last = torch.tensor([[len(p) + len(a) - 1] for p, a in rows], device=device)
+    return Lesson(ids.to(device), past, hidden, first, last)
+
+
+def noised(
+    model: Llama, network: BlockDenoiser, on: Lesson, inverse: Tensor, generator: torch.Generator, noise: str, anchors: int
+) -> dict[str, Any]:
+    """`anchors` random blocks per answer: inputs of the network, soft targets [B, A, n, K] and position weights [B, A, n]."""
+    device, n, (count, longest) = on.ids.device, BLOCK, on.hidden.shape[:2]
+    at = on.first + (torch.rand(count, anchors, generator=generator).to(device) * (on.last - on.first)).long()  # [B, A]
     spots = at[..., None] + torch.arange(n, device=device)  # rows' positions [B, A, n]; row i predicts spots + 1
-    inside = spots < high[..., None]
-    lanes = torch.arange(len(rows), device=device)[:, None, None]
-    clean = inverse[ids[lanes, (spots + 1)]]  # draft ids or −2
+    inside = spots < on.last[..., None]
+    lanes = torch.arange(count, device=device)[:, None, None]
+    clean = inverse[on.ids[lanes, spots + 1]]  # draft ids or −2
     canvas, level, as_mask = noisy_blocks(clean.flatten(0, 1), len(network.ids), generator, noise)
-    canvas, level = canvas.view_as(clean), level.view_as(clean)
-    teacher = hidden[lanes, spots.clamp(max=longest - 1)]
+    canvas, level, as_mask = canvas.view_as(clean), level.view_as(clean), as_mask.view_as(clean)
     with torch.no_grad():
+        teacher = on.hidden[lanes, spots.clamp(max=longest - 1)]
         target = torch.softmax(F.linear(teacher, model.embedding[network.ids]).float() / TEMPERATURE, -1)
     block = torch.arange(anchors, device=device).repeat_interleave(n)
     prefix = torch.arange(longest, device=device) < at.repeat_interleave(n, 1)[..., None]  # the anchor itself is not cached
-    mask = torch.cat([prefix, (block[:, None] == block).expand(len(rows), -1, -1)], -1)
+    mask = torch.cat([prefix, (block[:, None] == block).expand(count, -1, -1)], -1)
     table = rotary_table(longest + n, model.d.head_width, model.d.rope_base, device)[:, spots.flatten(1)][..., None, :]
     # under masked noise a revealed token is carried over: nothing to learn there
-    weight = inside * torch.exp(-torch.arange(n, device=device) / 4) * ~(as_mask.view_as(clean) & (canvas != MASKED))
-    return {
-        "inputs": (ids[lanes[..., 0], at], canvas, level, past, table, mask), "target": target, "weight": weight,
-        "first": level.amin(-1) == 1, "as_mask": as_mask.view_as(clean)[..., 0], "inside": inside,
-    }  # fmt: skip
+    weight = inside * torch.exp(-torch.arange(n, device=device) / 4) * ~(as_mask & (canvas != MASKED))
+    inputs = (on.ids[lanes[..., 0], at], canvas, level, on.past, table, mask)
+    return {"inputs": inputs, "target": target, "weight": weight, "pure": (level == 1).all(-1), "inside": inside}
 
 
 def log_laws(network: BlockDenoiser, b: dict[str, Any]) -> Tensor:
@@ -126,91 +138,104 @@ def loss_of(network: BlockDenoiser, b: dict[str, Any]) -> Tensor:
     return (loss * b["weight"]).sum() / b["weight"].sum()
 
 
-@torch.no_grad()
-def validate(model: Llama, network: BlockDenoiser, rows: Rows, inverse: Tensor) -> dict[str, list[float]]:
-    """Expected acceptance per position of fully noised blocks on held-out answers, for both noises."""
-    result = {}
-    for noise in ("masked", "uniform"):
-        generator, total, count = torch.Generator().manual_seed(0), torch.zeros(BLOCK), torch.zeros(BLOCK)
-        for i in range(0, len(rows), BATCH):
-            b = batch(model, network, rows[i : i + BATCH], inverse, generator, noise, ANCHORS)
-            use = b["first"][..., None] & b["inside"]
-            overlap = torch.minimum(b["target"], log_laws(network, b).exp()).sum(-1)  # Σ min(p, q)
-            total += (overlap * use).sum((0, 1)).cpu()
-            count += use.sum((0, 1)).cpu()
-        result[noise] = [round(x, 4) for x in (total / count).tolist()]
-    return result
-
-
 def expected_tau(acceptance: list[float]) -> float:
     """1 + Σ_k Π_{i≤k} a_i: tokens per cycle if positions were kept independently (modelled)."""
     return 1 + sum(math.prod(acceptance[:k]) for k in range(1, len(acceptance) + 1))
 
 
-def train(
-    model: Llama, corpus: Rows, special: list[int], minutes: float, noise: str, checkpoint: Path, seed: int = 0
-) -> tuple[BlockDenoiser, dict[str, Any]]:
-    """Train for `minutes` in all, resuming from `checkpoint`; the learning rate follows the time spent. → network, history.
+class Training:
+    """Network, optimiser and progress of one run. The first HELD_OUT answers are for validation only."""
 
-    A resumed run draws other blocks than an uninterrupted one would: the seed is mixed with the step.
-    """
-    device = model.embedding.device
-    held_out, corpus = corpus[:48], corpus[48:]
-    ids = draft_vocabulary(corpus, SIZE, special).to(device)
-    inverse = torch.full((model.d.vocabulary,), -2, dtype=torch.int64, device=device).scatter_(0, ids, torch.arange(SIZE, device=device))
-    torch.manual_seed(seed)
-    network = fresh_network(model, ids)
-    optimiser = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=0.01)
-    state: dict[str, Any] = {"step": 0, "seconds": 0.0, "blocks": 0, "curve": []}
+    def __init__(
+        self, model: Llama, corpus: Rows, special: list[int], noise: str, sources: tuple[int, ...] = SOURCES, seed: int = 0
+    ) -> None:
+        self.model, self.noise, self.seed, device = model, noise, seed, model.embedding.device
+        corpus = [row for row in corpus if len(row[1]) > 1]
+        self.held_out, self.corpus = corpus[:HELD_OUT], corpus[HELD_OUT:]
+        ids = draft_vocabulary(self.corpus, min(SIZE, model.d.vocabulary), special).to(device)
+        self.inverse = torch.full((model.d.vocabulary,), -2, device=device).scatter_(0, ids, torch.arange(len(ids), device=device))
+        self.network = fresh_network(model, ids, sources)
+        self.optimiser = torch.optim.AdamW(self.network.parameters(), lr=RATE, weight_decay=0.01)
+        self.batch = BATCH if device.type == "cpu" else 4 * BATCH
+        self.state: dict[str, Any] = {"step": 0, "seconds": 0.0, "blocks": 0, "curve": []}
+
+    def step(self, done: float) -> float:
+        """One reading, UPDATES updates; `done` in [0, 1] places them on the learning-rate schedule. → mean loss
+
+        Answers, blocks and noise depend on seed and step alone.
+        """
+        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.state["step"])
+        rows = [self.corpus[i] for i in torch.randint(len(self.corpus), (self.batch,), generator=generator).tolist()]
+        for group in self.optimiser.param_groups:
+            group["lr"] = RATE * min(1, (self.state["step"] + 1) * UPDATES / WARM_UP) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
+        read, total = lesson(self.model, self.network, rows), 0.0
+        for _ in range(UPDATES):
+            loss = loss_of(self.network, noised(self.model, self.network, read, self.inverse, generator, self.noise, ANCHORS))
+            self.optimiser.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+            self.optimiser.step()
+            total += loss.item()
+        self.state["step"] += 1
+        self.state["blocks"] += self.batch * ANCHORS * UPDATES
+        return total / UPDATES
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, list[float]]:
+        """Expected acceptance Σ min(p, q) per position of fully noised blocks on held-out answers, for both noises."""
+        result = {}
+        for noise in ("masked", "uniform"):
+            generator, total, count = torch.Generator().manual_seed(0), torch.zeros(BLOCK), torch.zeros(BLOCK)
+            for i in range(0, len(self.held_out), BATCH):
+                b = noised(
+                    self.model,
+                    self.network,
+                    lesson(self.model, self.network, self.held_out[i : i + BATCH]),
+                    self.inverse,
+                    generator,
+                    noise,
+                    ANCHORS,
+                )
+                use = b["pure"][..., None] & b["inside"]
+                overlap = torch.minimum(b["target"], log_laws(self.network, b).exp()).sum(-1)
+                total += (overlap * use).sum((0, 1)).cpu()
+                count += use.sum((0, 1)).cpu()
+            result[noise] = [round(x, 4) for x in (total / count.clamp(min=1)).tolist()]
+        return result
+
+    def save(self, path: Path) -> None:
+        part = path.with_suffix(".part")
+        torch.save({"network": self.network.state_dict(), "optimiser": self.optimiser.state_dict(), "state": self.state}, part)
+        part.replace(path)
+
+    def resume(self, path: Path) -> None:
+        saved = torch.load(path, weights_only=True)
+        self.network.load_state_dict(saved["network"])
+        self.optimiser.load_state_dict(saved["optimiser"])
+        self.state = saved["state"]
+
+
+def train(run: Training, minutes: float, checkpoint: Path) -> dict[str, Any]:
+    """Train until `minutes` are spent in all, resuming from `checkpoint`. The schedule follows the time spent. → history."""
+    state = run.state
     if checkpoint.exists():
-        saved = torch.load(checkpoint, weights_only=True)
-        network.load_state_dict(saved["network"])
-        optimiser.load_state_dict(saved["optimiser"])
-        state = saved["state"]
+        run.resume(checkpoint)
+        state = run.state
         print(f"resuming at step {state['step']}, {state['seconds'] / 60:.1f} minutes", flush=True)
-    size, last = (BATCH, ANCHORS) if device.type == "cpu" else (4 * BATCH, ANCHORS), time.monotonic()
-    saved_at = last
+    saved = time.monotonic()
     while state["seconds"] < minutes * 60:
-        generator = torch.Generator().manual_seed(seed * 1_000_003 + state["step"])
-        picks = torch.randint(len(corpus), (size[0],), generator=generator).tolist()
-        done = state["seconds"] / (minutes * 60)
-        for group in optimiser.param_groups:
-            group["lr"] = RATE * min(1, (state["step"] + 1) / WARM_UP) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
-        b = batch(model, network, [corpus[i] for i in picks], inverse, generator, noise, size[1])
-        loss = loss_of(network, b)
-        optimiser.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-        optimiser.step()
-        now = time.monotonic()
-        state["step"] += 1
-        state["blocks"] += size[0] * size[1]
-        state["seconds"] += now - last
-        last = now
+        start = time.monotonic()
+        loss = run.step(state["seconds"] / (minutes * 60))
+        state["seconds"] += time.monotonic() - start  # validation and saving are not training time
         if state["step"] % 20 == 0:
-            print(f"step {state['step']}: loss {loss.item():.3f}, {state['seconds'] / 60:.1f} minutes", flush=True)
+            print(f"step {state['step']}: loss {loss:.3f}, {state['seconds'] / 60:.1f} of {minutes:g} minutes", flush=True)
         if state["step"] % 100 == 0:
-            accepted = validate(model, network, held_out, inverse)
-            taus = {k: round(expected_tau(v), 3) for k, v in accepted.items()}
-            point = {
-                "step": state["step"],
-                "minutes": round(state["seconds"] / 60, 2),
-                "blocks": state["blocks"],
-                "loss": round(loss.item(), 4),
-                "tau": taus,
-                "acceptance": accepted,
-            }
-            state["curve"].append(point)
-            print(json.dumps(point), flush=True)
-            last = time.monotonic()  # validation is not training time
-        if now - saved_at > 120:
-            save_checkpoint(checkpoint, network, optimiser, state)
-            saved_at = now
-    save_checkpoint(checkpoint, network, optimiser, state)
-    return network, {**state, "acceptance": validate(model, network, held_out, inverse)}
-
-
-def save_checkpoint(path: Path, network: BlockDenoiser, optimiser: torch.optim.Optimizer, state: dict[str, Any]) -> None:
-    part = path.with_suffix(".part")
-    torch.save({"network": network.state_dict(), "optimiser": optimiser.state_dict(), "state": state}, part)
-    part.replace(path)
+            accepted = run.validate()
+            taus = {noise: round(expected_tau(a), 3) for noise, a in accepted.items()}
+            state["curve"].append({"step": state["step"], "minutes": round(state["seconds"] / 60, 2), "loss": round(loss, 4), "tau": taus})
+            print(json.dumps(state["curve"][-1]), flush=True)
+        if time.monotonic() - saved > 120:
+            run.save(checkpoint)
+            saved = time.monotonic()
+    run.save(checkpoint)
+    return {**state, "acceptance": run.validate()}

@@ -196,9 +196,10 @@ TABLE = {
     "position": "Position",
     "acceptance": "Acceptance",
     "survival": "Survival",
-    "acceptanceHelp": "Accepted at this position ÷ examined at this position; the whisker is a Wilson 95 % interval.",
-    "survivalHelp": "Blocks whose drafts were all kept up to this position ÷ blocks drafted this far.",
-    "counts": "{accepted} of {examined}",
+    "definitions": "Acceptance: accepted at this position ÷ examined at this position; the whisker is a Wilson 95 % interval. "
+    "Survival: blocks whose drafts were all kept up to this position ÷ blocks drafted this far. Both derived.",
+    "counts": "{rate} ({low}–{high}) · {accepted} of {examined}",
+    "unexamined": "never examined",
     "positions": "How drafts fare by position",
 }
 NO_RECORDING = "No recorded run is stored here."

@@ -10,14 +10,14 @@ const el = (tag, className, text) => {
   return node;
 };
 const shown = (value) => (value === undefined ? "–" : Number.isInteger(value) ? String(value) : value < 10 ? value.toFixed(2) : value.toFixed(1));
-const percent = (share) => (100 * share).toFixed(0) + " %";
+const whole = (share) => (100 * share).toFixed(0);
+const percent = (share) => whole(share) + " %";
 const row = (...cells) => { const tr = el("tr"); tr.append(...cells); return tr; };
 function headed(...names) {
   const head = el("thead");
-  head.append(row(...names.map(([text, help]) => {
+  head.append(row(...names.map((text) => {
     const cell = el(text ? "th" : "td", "", text);
     if (text) cell.scope = "col";
-    cell.title = help || "";
     return cell;
   })));
   return head;
@@ -35,7 +35,7 @@ function drawSummary(table) {
     tr.append(el("td", "nb-help", help + " (" + mark + ")"));
     body.append(tr);
   }
-  const names = [[""], [words.now.replace("{name}", current.run)], ...(before ? [[words.before.replace("{name}", before.run)]] : []), [""]];
+  const names = ["", words.now.replace("{name}", current.run), ...(before ? [words.before.replace("{name}", before.run)] : []), ""];
   table.replaceChildren(headed(...names), body);
 }
 
@@ -59,26 +59,27 @@ function drawPositions(table) {
   for (const p of current.positions) {
     const th = el("th", "", String(p.position));
     th.scope = "row";
-    const counts = words.counts.replace("{accepted}", p.accepted).replace("{examined}", p.examined);
-    body.append(row(th, p.examined ? bar(p.rate, p.low, p.high) : bar(0), el("td", "", (p.examined ? percent(p.rate) : "–") + " · " + counts), bar(p.survival), el("td", "", percent(p.survival))));
+    const values = { rate: percent(p.rate), low: whole(p.low), high: whole(p.high), accepted: p.accepted, examined: p.examined };
+    const counts = p.examined ? words.counts.replace(/\{(\w+)\}/g, (_, key) => values[key]) : words.unexamined;
+    const rate = p.examined ? bar(p.rate, p.low, p.high) : bar(0);
+    body.append(row(th, rate, el("td", "", counts), bar(p.survival), el("td", "", percent(p.survival))));
   }
-  table.replaceChildren(headed([words.position], [words.acceptance, words.acceptanceHelp], [""], [words.survival, words.survivalHelp], [""]), body);
+  table.replaceChildren(headed(words.position, words.acceptance, "", words.survival, ""), body);
 }
 
 function draw() {
   const next = props.value ? JSON.parse(props.value) : null;
   if (!next) return;
-  if (current && current.source !== next.source && current.source !== "recorded") before = current;
+  if (current && current.source !== next.source && current.source !== "recorded" && current.run) before = current;
   current = next;
   const any = Boolean(current.run);
   $(".nb-empty").hidden = any;
   $(".nb-summary").hidden = !any;
-  $(".nb-sub").hidden = $(".nb-positions").hidden = !current.positions.length;
-  $(".nb-sub").title = words.acceptanceHelp + " " + words.survivalHelp;
+  for (const part of [".nb-sub", ".nb-positions", ".nb-note"]) $(part).hidden = !current.positions.length;
   drawSummary($(".nb-summary"));
   drawPositions($(".nb-positions"));
 }
 
-for (const [selector, word] of [["#nb-title", "title"], [".nb-empty", "empty"], [".nb-sub", "positions"]]) $(selector).textContent = words[word];
+for (const [selector, word] of [["#nb-title", "title"], [".nb-empty", "empty"], [".nb-sub", "positions"], [".nb-note", "definitions"]]) $(selector).textContent = words[word];
 watch("value", draw);
 draw();
