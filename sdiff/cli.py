@@ -14,8 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from sdiff.fetch import PairError
+from sdiff.measures import wilson
 from sdiff.request import LIMITS, NOISES, PROPOSALS, RULES, Request, RequestError
-from sdiff.trace import MASKED, Denoise, Emit, End, Event, Pieces, Prefill, Run, Trace, Verdict, Verify, wilson
+from sdiff.trace import MASKED, Denoise, Emit, End, Event, Pieces, Prefill, Run, Trace, Verdict, Verify
 
 # glyph, style and word of every outcome agree (experience.md §2); colour is never alone
 OUTCOMES = {

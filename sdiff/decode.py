@@ -5,17 +5,18 @@ Plain decoding is the same loop with empty drafts: every cycle then emits the "b
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from sdiff.acceptance import Rule, examine
+from sdiff.measures import statistics
 from sdiff.sampling import Dice, Shape
-from sdiff.tally import Tally, emission, sketch, verdicts
-from sdiff.trace import End, Event, Prefill, Verify
+from sdiff.telling import Stopwatch, emission, sketch, verdicts
+from sdiff.trace import Emit, End, Event, Prefill, Verify
 
 
 @dataclass(frozen=True)
@@ -46,71 +47,74 @@ def decode(
     gives the text that new tokens complete; `stop` is asked around every denoising pass. A model that fails with an
     ArithmeticError (NaN) ends the run with reason "error" and the text so far, then the error is raised.
     """
-    out: list[int] = []
-    context, tally, text, error, reason = list(prompt), Tally(plan.gamma), "", None, ""
+    watch, told, reason, error = Stopwatch(), [], "error", None
+    loop = cycles(verifier, drafter, rule, shape, list(prompt), plan, dice, readable, stop, watch)
     try:
-        # 1. Read the prompt except its last token: the anchor leads the first verify pass.
-        _, ms = tally.timed("prefill", lambda: verifier.prefill(context[:-1]))
-        yield Prefill(tokens=len(context) - 1, ms=ms, at=tally.at)
-        while not reason:
-            # 2. A cycle emits at most n+1 tokens: blocks shrink where the limit or the context ends.
-            n, start, cycle = min(plan.gamma, plan.max_tokens - len(out) - 1, verifier.room - 1), verifier.length, tally.cycles + 1
-            if n < 0:
-                reason = "limit" if len(out) >= plan.max_tokens else "context"
-                break
-            # 3. Draft, one timed denoising pass at a time.
-            draft = yield from drafting(drafter.propose(context, n, plan.steps, dice), tally, plan, stop)
-            if draft is None:
-                reason = "stopped"
-                break
-            drafted, fixed_at = draft.tokens.tolist(), draft.fixed_at.tolist()
-            # 4. Verify anchor and drafts in one forward pass.
-            block = torch.cat([draft.tokens.new_tensor(context[-1:]), draft.tokens])
-            (p, unit), ms = tally.timed("verify", lambda block=block: laws(verifier.score(block), shape))
-            yield Verify(cycle=cycle, anchor=context[-1], tokens=tuple(drafted), fixed_at=tuple(fixed_at),
-                         draft_ms=tally.cycle_ms("draft"), ms=ms, at=tally.at)  # fmt: skip
-            # 5. Examine left to right; the first refusal, or the end of the block, draws one token of the verifier's.
-            exam, ms = tally.timed("examine", lambda d=draft, p=p, unit=unit: examine(p, d.q, d.tokens, rule, dice, unit))
-            tokens = [*drafted[: exam.accepted], exam.extra]
-            ended = next((i for i, token in enumerate(tokens) if token in plan.eos), None)
-            tokens = tokens if ended is None else tokens[: ended + 1]  # nothing behind the end is emitted or counted
-            # 6. Commit: the verifier keeps everything but the new anchor.
-            verifier.rollback(start + len(tokens))
-            context, out = context + tokens, out + tokens
-            seen = tally.count(len(drafted), len(tokens), exam)
-            # 7. Tell, outside every timing.
-            yield from verdicts(cycle, drafted[:seen], exam, (p, draft.q) if plan.detail else None, tally.at)
-            piece = readable(tokens)
-            yield emission(cycle, tokens, exam, len(drafted), p if plan.detail else None, piece, ms, tally.at)
-            text, reason = text + piece, "" if ended is None else "eos"
+        while True:
+            told.append(event := next(loop))
+            yield event
+    except StopIteration as done:
+        reason = done.value
     except ArithmeticError as failure:
-        reason, error = "error", failure
-    yield End(reason=reason, text=text, tokens=tuple(out), stats=tally.stats(), error=str(error or ""), at=tally.at)
+        error = failure
+    emits = [event for event in told if isinstance(event, Emit)]
+    text, tokens = "".join(e.text for e in emits), tuple(t for e in emits for t in e.tokens)
+    yield End(reason=reason, text=text, tokens=tokens, stats=statistics(told, plan.gamma), error=str(error or ""), at=watch.at)
     if error:
         raise error
 
 
-def drafting(proposing: Generator[Any, None, Any], tally: Tally, plan: Plan, stop: Callable[[], bool]) -> Generator[Event, None, Any]:
+def cycles(
+    verifier: Any, drafter: Any, rule: Rule, shape: Shape, context: list[int], plan: Plan, dice: Dice, readable: Any, stop: Any, watch: Stopwatch
+) -> Generator[Event, None, str]:  # fmt: skip
+    """The loop of `decode`, without its last event. → why it ended."""
+    # 1. Read the prompt except its last token: the anchor leads the first verify pass.
+    end = len(context) + plan.max_tokens
+    _, ms = watch.timed(lambda: verifier.prefill(context[:-1]))
+    yield Prefill(tokens=len(context) - 1, ms=ms, at=watch.at)
+    for cycle in itertools.count(1):
+        # 2. A cycle emits at most n+1 tokens: blocks shrink where the limit or the context ends.
+        n, start = min(plan.gamma, end - len(context) - 1, verifier.room - 1), verifier.length
+        if n < 0:
+            return "limit" if len(context) >= end else "context"
+        # 3. Draft, one timed denoising pass at a time.
+        began = watch.at
+        draft = yield from drafting(cycle, drafter.propose(context, n, plan.steps, dice), plan, stop, watch)
+        if draft is None:
+            return "stopped"
+        draft_ms, drafted, fixed_at = watch.at - began, draft.tokens.tolist(), draft.fixed_at.tolist()
+        # 4. Verify anchor and drafts in one forward pass.
+        block = torch.cat([draft.tokens.new_tensor(context[-1:]), draft.tokens])
+        (p, unit), ms = watch.timed(lambda block=block: shape.laws(verifier.score(block)))
+        yield Verify(
+            cycle=cycle, anchor=context[-1], tokens=tuple(drafted), fixed_at=tuple(fixed_at), draft_ms=draft_ms, ms=ms, at=watch.at
+        )
+        # 5. Examine left to right; the first refusal, or the end of the block, draws one token of the verifier's.
+        exam, ms = watch.timed(lambda d=draft, p=p, unit=unit: examine(p, d.q, d.tokens, rule, dice, unit))
+        tokens = [*drafted[: exam.accepted], exam.extra]
+        ended = next((i for i, token in enumerate(tokens) if token in plan.eos), None)
+        tokens = tokens if ended is None else tokens[: ended + 1]  # nothing behind the end is emitted or counted
+        # 6. Commit: the verifier keeps everything but the new anchor.
+        verifier.rollback(start + len(tokens))
+        context += tokens
+        # 7. Tell, outside every timing.
+        examined = drafted[: min(exam.accepted + 1, len(tokens))]
+        yield from verdicts(cycle, examined, exam, (p, draft.q) if plan.detail else None, watch.at)
+        yield emission(cycle, tokens, exam, len(drafted), p if plan.detail else None, readable(tokens), ms, watch.at)
+        if ended is not None:
+            return "eos"
+
+
+def drafting(
+    cycle: int, proposing: Generator[Any, None, Any], plan: Plan, stop: Callable[[], bool], watch: Stopwatch
+) -> Generator[Event, None, Any]:
     """Run a drafter one timed pass at a time. → its draft, or None when asked to stop."""
-    tally.start_cycle()
-    step = -1
+    step = 0
     while not stop():
-        (canvas, draft), ms = tally.timed("draft", lambda: _advance(proposing))
+        canvas, draft, ms = watch.advance(proposing)
         if draft is not None:
             return draft
-        step += 1
         if plan.detail:
-            yield sketch(tally.cycles + 1, step, canvas, ms, tally.at)
+            yield sketch(cycle, step, canvas, ms, watch.at)
+        step += 1
     return None
-
-
-def _advance(proposing: Generator[Any, None, Any]) -> tuple[Any, Any]:
-    try:
-        return next(proposing), None
-    except StopIteration as done:
-        return None, done.value
-
-
-def laws(logits: Tensor, shape: Shape) -> tuple[Tensor, Tensor | None]:
-    """The verifier's laws after shaping; at temperature 0 also its law at temperature 1, which `lenience` needs."""
-    return shape.law(logits), Shape().law(logits) if shape.temperature == 0 else None

@@ -48,6 +48,10 @@ class Shape:
             law = law / law.sum(-1, keepdim=True)
         return law
 
+    def laws(self, logits: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The law, and at temperature 0 also the law at temperature 1, which the rule `lenience` needs."""
+        return self.law(logits), Shape().law(logits) if self.temperature == 0 else None
+
 
 class Dice:
     """The random numbers of one decode: float64 uniforms from an explicit CPU generator (same on every device)."""

@@ -177,7 +177,9 @@ def _fits(value: Any, kind: str) -> bool:
     if kind in _SCALARS:
         return isinstance(value, _SCALARS[kind]) and (kind in ("bool", "Any") or not isinstance(value, bool))
     if kind == "Alternatives":
-        return isinstance(value, tuple) and all(isinstance(v, tuple) and len(v) == 2 and _fits(v[0], "int") and _fits(v[1], "float") for v in value)
+        return isinstance(value, tuple) and all(
+            isinstance(v, tuple) and len(v) == 2 and _fits(v[0], "int") and _fits(v[1], "float") for v in value
+        )
     inner = kind[:-1].partition("[")[2].split(", ")  # of tuple[item, ...] or dict[key, item]
     if kind.startswith("tuple"):
         return isinstance(value, tuple) and all(_fits(v, inner[0]) for v in value)
@@ -278,13 +280,3 @@ def recompute(verdict: Verdict) -> tuple[float, bool, bool]:
     """(keep probability, accepted, lenient) of a verdict from its recorded p, q, f and coin u."""
     accepted = verdict.u * verdict.q < verdict.f
     return keep_probability(verdict.f, verdict.q), accepted, accepted and not verdict.u * verdict.q < verdict.p
-
-
-def wilson(successes: int, n: int, z: float = 1.959964) -> tuple[float, float]:
-    """Wilson 95 % score interval of a proportion; (0, 1) when n = 0."""
-    if n == 0:
-        return 0.0, 1.0
-    rate, z2 = successes / n, z * z
-    centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
-    half = z / (1 + z2 / n) * math.sqrt(rate * (1 - rate) / n + z2 / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)

@@ -13,7 +13,7 @@ from sdiff.sampling import Dice, Shape
 from sdiff.theory import ALMOST_ONE, emitted_law, keep_curve, theorem_1_gap
 
 ON_THE_LINE = ("lossless", "tv", "tv_budget", "lenience", "cactus", "cactus_exact")
-GRID = (0.0, 0.05, 0.3, 0.5, 0.9, 1.0)
+GRID = (0.0, 0.05, 0.5, 1.0)
 
 
 def normalised(*weights: float) -> torch.Tensor:
@@ -115,7 +115,7 @@ def raised(p: float, delta: float, exact: bool) -> float:
 
 
 @each_pair
-@pytest.mark.parametrize("delta", [0.0, 0.01, 0.25, 1.0, 4.0])
+@pytest.mark.parametrize("delta", [0.0, 0.1, 4.0])
 @pytest.mark.parametrize("exact", [False, True])
 def test_cactus_emits_its_mixture_and_never_leaves_the_support_of_p(p, q, delta, exact):
     law, refused = emitted_law(p, q, Cactus(delta, exact))
@@ -181,7 +181,7 @@ def test_the_tempting_residual_of_lenience_leaves_the_line():
         def residual(self, p, q, x):
             return (p - self.ell * q).clamp(min=0)
 
-    pairs = random_pairs(300, seed=3)
+    pairs = random_pairs(150, seed=3)
     off = sum(theorem_1_gap(p, q, Trap(0.7)) > 1e-6 for p, q in pairs)
     assert 0.5 < off / len(pairs) < 0.9
     assert all(abs(theorem_1_gap(p, q, Lenience(0.7))) < 1e-9 for p, q in pairs)
@@ -225,7 +225,7 @@ def test_cactus_exact_spends_its_budget_wherever_it_can():
 
 
 def test_cactus_budget_is_not_the_kl_of_what_it_emits():
-    spent = [kl(emitted_law(p, q, Cactus(0.1))[0], p) / 0.1 for p, q in random_pairs(200, seed=1)]
+    spent = [kl(emitted_law(p, q, Cactus(0.1))[0], p) / 0.1 for p, q in random_pairs(80, seed=1)]
     assert max(spent) > 1.2
 
 

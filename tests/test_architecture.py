@@ -20,9 +20,9 @@ SOURCES = {
 # A module or package may import from lower levels only; modules of one package also from each other.
 LEVELS = {
     "trace": 0, "request": 0, "fetch": 0, "limits": 0,
-    "sampling": 1, "noise": 1, "layers": 1, "text": 1,
+    "sampling": 1, "noise": 1, "layers": 1, "text": 1, "measures": 1,
     "acceptance": 2, "network": 2, "verifier": 2,
-    "tally": 3, "theory": 3, "bundled": 3, "drafters": 3,
+    "telling": 3, "theory": 3, "bundled": 3, "drafters": 3,
     "decode": 4,
     "pairs": 5,
     "training": 6, "ui": 6, "cli": 6,
@@ -32,7 +32,7 @@ LEVELS = {
 FORBIDDEN = {
     "decode": {"sdiff.pairs", "sdiff.drafters", "sdiff.verifier", "sdiff.bundled", "sdiff.network"},
     "acceptance": {"sdiff.verifier", "sdiff.network", "sdiff.layers", "transformers"},
-    "trace": {"torch"}, "request": {"torch"}, "limits": {"torch"}, "fetch": {"torch"},
+    "trace": {"torch"}, "measures": {"torch"}, "request": {"torch"}, "limits": {"torch"}, "fetch": {"torch"},
     "drafters": {"sdiff.acceptance"},
     "verifier": {"sdiff.drafters", "sdiff.network", "transformers"},
 }  # fmt: skip
@@ -110,7 +110,7 @@ def test_the_package_itself_imports_nothing():
 
 def test_the_light_modules_load_without_torch():
     """Also through others: recordings open, requests are refused and the file is fetched before torch is imported."""
-    light = [f"sdiff.{name}" for name in ("trace", "request", "limits", "fetch", "cli", "__main__") if f"sdiff.{name}" in SOURCES]
+    light = [f"sdiff.{name}" for name in ("trace", "request", "limits", "measures", "fetch", "cli", "__main__") if f"sdiff.{name}" in SOURCES]
     program = f"import sys, importlib\nfor m in {light}: importlib.import_module(m)\nprint([m for m in ('torch', 'transformers', 'gradio') if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert result.stdout.strip() == "[]", result.stderr

@@ -61,7 +61,9 @@ def check_counts(events, gamma):
     assert end.tokens == tuple(t for e in emits for t in e.tokens)
     assert end.text == "".join(e.text for e in emits) == readable(end.tokens)
     assert [e.at for e in events] == sorted(e.at for e in events)
-    assert end.at == pytest.approx(sum(end.stats["ms"].values()))
+    finished_ms = sum(end.stats["ms"].values())  # a cycle that was stopped or broke takes time but counts nowhere
+    assert end.at >= finished_ms - 1e-6
+    assert end.reason in ("stopped", "error") or end.at == pytest.approx(finished_ms)
     if not emits:
         return
     assert [e.cycle for e in emits] == list(range(1, len(emits) + 1))

@@ -13,10 +13,24 @@ from toys import EXACT, TableDenoiser, TableVerifier
 
 from sdiff.acceptance import make_rule
 from sdiff.decode import Plan, decode
+from sdiff.measures import wilson
 from sdiff.request import RULES
 from sdiff.sampling import Dice, Shape
 from sdiff.trace import (
-    Denoise, Emit, End, Pieces, Prefill, Run, Trace, TraceError, Verdict, Verify, from_dict, keep_probability, recompute, to_line, wilson,
+    Denoise,
+    Emit,
+    End,
+    Pieces,
+    Prefill,
+    Run,
+    Trace,
+    TraceError,
+    Verdict,
+    Verify,
+    from_dict,
+    keep_probability,
+    recompute,
+    to_line,
 )  # fmt: skip
 
 ids, numbers, tricky = st.integers(-1, 2**53), st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["</script>", "\u2028\u2029", "\x00\x7f", "🙂👩‍👩‍👧 žluť 漢字", "\ud800", "${x}{{y}}"])
@@ -128,7 +142,7 @@ def test_a_replayed_run_is_the_run(name, rule):
 
 
 def test_an_unfinished_trace_has_the_text_so_far():
-    trace, live = decoded("masked monotone", "tv", 1)
+    trace, _ = decoded("masked monotone", "tv", 1)
     for n in range(len(trace.events)):
         part = Trace(trace.events[: n + 1])
         assert part.text == "".join(e.text for e in part.of(Emit))

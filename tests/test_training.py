@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from sdiff import bundled
+from sdiff.acceptance import Lossless
+from sdiff.decode import Plan, decode
 from sdiff.drafters.block import CachedDenoiser
 from sdiff.drafters.masked import MaskedDrafter
 from sdiff.layers import Dimensions
@@ -47,7 +49,9 @@ def test_the_sampler_follows_the_verifiers_law(model):
     law = Shape(0.7).law(verifier.score([9]))[0].double()
     expected = law * 4000
     big = expected >= 5
-    statistic = ((counts - expected)[big] ** 2 / expected[big]).sum() + (counts[~big].sum() - expected[~big].sum()) ** 2 / expected[~big].sum().clamp(min=1)
+    statistic = ((counts - expected)[big] ** 2 / expected[big]).sum() + (counts[~big].sum() - expected[~big].sum()) ** 2 / expected[
+        ~big
+    ].sum().clamp(min=1)
     freedom = int(big.sum())
     assert statistic < freedom + 4.9 * math.sqrt(2 * freedom) + 16  # Laurent–Massart bound at 1e-6 is 2√(13.8 k) + 27.6
 
@@ -95,14 +99,9 @@ def test_a_run_learns_resumes_ships_and_drafts(model, answers, noise, tmp_path):
     bundled.save_drafter(again.network, tmp_path / "out", {"training_temperature": 0.7, "date": "2026-01-01"})
     network, card = bundled.load_drafter(model, tmp_path / "out", torch.device("cpu"), torch.float32)
     verifier = Verifier(model, context=32)
-    verifier.prefill([1, 5])
-    proposing = MaskedDrafter(CachedDenoiser(network, verifier, card["training_temperature"]), Shape(0.7)).propose([1, 5, 9], 8, 4, Dice(0))
-    with pytest.raises(StopIteration) as done:
-        while True:
-            next(proposing)
-    draft = done.value.value
-    assert draft.q.shape == (9, 97)
-    torch.testing.assert_close(draft.q[:-1].sum(-1), torch.ones(8))
+    events = decode(verifier, MaskedDrafter(CachedDenoiser(network, verifier, card["training_temperature"]), Shape(0.7)), Lossless(), Shape(0.7),
+                    [1, 5, 9], Plan(8, 4, 9, ()), Dice(0))  # fmt: skip
+    assert len(list(events)[-1].tokens) == 9
 
 
 def test_the_corpus_file_survives_an_interruption(tmp_path):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import anyio
 
+from sdiff.measures import statistics
 from sdiff.request import Request, RequestError
 from sdiff.trace import End, Event, Trace, to_line
 from sdiff.ui import strings
@@ -130,7 +131,9 @@ class Visitors:
 def _cut_short(trace: Trace, error: Exception | None) -> End:
     """The end of a run whose decoder did not write one: it was stopped, or it broke."""
     reason = "error" if error else "stopped"
-    return End(at=trace.events[-1].at, reason=reason, text=trace.text, tokens=trace.tokens, stats={}, error=_sentence(error))
+    return End(
+        at=trace.events[-1].at, reason=reason, text=trace.text, tokens=trace.tokens, stats=statistics(trace.events), error=_sentence(error)
+    )
 
 
 def _sentence(error: Exception | None) -> str:

@@ -1,58 +1,38 @@
-"""The numbers of a run, computed from its trace and nowhere else. Refuses to know the page.
+"""The numbers table of a run: measures of its trace in the page's words. Refuses to know the page.
 
-Definitions: algorithms.md, section 5; the page prints them from strings.NUMBERS.
+Definitions: measures.py; the page prints them from strings.NUMBERS.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import Any
 
-from sdiff.trace import Emit, Prefill, Run, Trace, Verdict, Verify, wilson
+from sdiff.measures import statistics, wilson
+from sdiff.trace import Run, Trace
 from sdiff.ui import strings
 
 
-def summary(trace: Trace) -> dict[str, float]:
-    """key -> value for the keys of strings.NUMBERS that the events so far define."""
-    emits, verifies, prefills = trace.of(Emit), trace.of(Verify), trace.of(Prefill)
-    values: dict[str, float] = {"tokens": len(trace.tokens)}
-    if prefills:
-        values["prefill_ms"] = prefills[0].ms
-    if not emits:
-        return values
-    seconds = (emits[-1].at - (prefills[0].at if prefills else 0.0)) / 1000
-    if seconds > 0:
-        values["tokens_per_second"] = len(trace.tokens) / seconds
-    values["tau"] = len(trace.tokens) / len(emits)
-    if verifies:
-        values["draft_ms"] = sum(v.draft_ms for v in verifies) / len(verifies)
-        values["verify_ms"] = sum(v.ms for v in verifies) / len(verifies)
-    values["examine_ms"] = sum(e.ms for e in emits) / len(emits)
+def summary(stats: dict[str, Any]) -> dict[str, float]:
+    """key -> value for the keys of strings.NUMBERS that the finished cycles define; phases are means over cycles."""
+    ms, cycles = stats["ms"], stats["cycles"]
+    values: dict[str, float] = {"tokens": stats["tokens"]}
+    if ms["prefill"]:
+        values["prefill_ms"] = ms["prefill"]
+    if cycles:
+        values |= {key: stats[key] for key in ("tokens_per_second", "tau")}
+        values |= {f"{phase}_ms": ms[phase] / cycles for phase in ("draft", "verify", "examine")}
     return values
 
 
-def positions(trace: Trace) -> list[dict[str, float]]:
+def positions(stats: dict[str, Any]) -> list[dict[str, float]]:
     """Per position k: conditional acceptance with its interval, and unconditional survival."""
-    verdicts: list[Verdict] = trace.of(Verdict)
-    examined = Counter(v.position for v in verdicts)
-    accepted = Counter(v.position for v in verdicts if v.accepted)
-    finished = {e.cycle for e in trace.of(Emit)}
-    lengths = [len(v.tokens) for v in trace.of(Verify) if v.cycle in finished]
     rows = []
-    for k in range(1, max(lengths, default=0) + 1):
-        low, high = wilson(accepted[k], examined[k])
-        blocks = sum(length >= k for length in lengths)
+    for k, (drafted, examined, accepted) in enumerate(zip(stats["drafted"], stats["examined"], stats["accepted"], strict=True), 1):
+        low, high = wilson(accepted, examined)
+        rate, survival = accepted / examined if examined else 0.0, accepted / drafted if drafted else 0.0
         rows.append(
-            {
-                "position": k,
-                "examined": examined[k],
-                "accepted": accepted[k],
-                "rate": accepted[k] / examined[k] if examined[k] else 0.0,
-                "low": low,
-                "high": high,
-                "survival": min(1.0, accepted[k] / blocks),
-            }
+            {"position": k, "examined": examined, "accepted": accepted, "rate": rate, "low": low, "high": high, "survival": survival}
         )
     return rows
 
@@ -68,10 +48,11 @@ def name(run: Run) -> str:
 def numbers(trace: Trace, source: str) -> str:
     """JSON for the numbers table. `source` tells runs apart; a recorded run is not compared with those made here."""
     run = trace.events[0] if trace.events and isinstance(trace.events[0], Run) else None
+    stats = statistics(trace.events)
     data: dict[str, Any] = {
         "run": name(run) if run else "",
         "source": source,
-        "summary": summary(trace),
-        "positions": positions(trace),
+        "summary": summary(stats),
+        "positions": positions(stats),
     }
     return json.dumps(data, ensure_ascii=False)

@@ -1,9 +1,9 @@
-"""Counts, milliseconds and verdicts of a run, for its trace. Refuses to decide anything: the loop does."""
+"""Time and verdicts of a run, for its trace. Refuses to decide anything: the loop does."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from torch import Tensor
@@ -12,53 +12,31 @@ from sdiff.acceptance import Examination
 from sdiff.trace import Alternatives, Denoise, Emit, Verdict, keep_probability
 
 
-class Tally:
-    """Only what happens inside `timed` counts as time: never drawing, never the reader of the events."""
+class Stopwatch:
+    """The decoder's own clock in milliseconds. Only what happens inside `timed` counts: never drawing, never the reader."""
 
-    def __init__(self, gamma: int) -> None:
-        self.ms = dict.fromkeys(("prefill", "draft", "verify", "examine"), 0.0)
-        self.drafted, self.examined, self.accepted = [0] * gamma, [0] * gamma, [0] * gamma
-        self.cycles = self.emitted = self.lenient = 0
+    def __init__(self) -> None:
+        self.at = 0.0
 
-    def timed(self, phase: str, work: Callable[[], Any]) -> tuple[Any, float]:
+    def timed(self, work: Callable[[], Any]) -> tuple[Any, float]:
         """→ (result of `work`, milliseconds it took)."""
         start = time.perf_counter()
         result = work()
         spent = (time.perf_counter() - start) * 1e3
-        self.ms[phase] += spent
+        self.at += spent
         return result, spent
 
-    def start_cycle(self) -> None:
-        self.before = dict(self.ms)
+    def advance(self, generator: Generator[Any, None, Any]) -> tuple[Any, Any, float]:
+        """One timed step of a generator: → (what it yielded, None, ms), or (None, what it returned, ms)."""
 
-    def cycle_ms(self, phase: str) -> float:
-        """Milliseconds of `phase` since `start_cycle`."""
-        return self.ms[phase] - self.before[phase]
+        def step() -> tuple[Any, Any]:
+            try:
+                return next(generator), None
+            except StopIteration as done:
+                return None, done.value
 
-    @property
-    def at(self) -> float:
-        return sum(self.ms.values())
-
-    def count(self, drafted: int, emitted: int, exam: Examination) -> int:
-        """One cycle. → how many drafts were examined before the cycle, or the text, ended."""
-        examined = min(exam.accepted + 1, drafted, emitted)
-        self.cycles += 1
-        self.emitted += emitted
-        for i in range(drafted):
-            self.drafted[i] += 1
-            self.examined[i] += i < examined
-            self.accepted[i] += i < min(examined, exam.accepted)
-        self.lenient += sum(not u * q < p for p, q, _, u, _ in exam.rows[: min(examined, exam.accepted)])
-        return examined
-
-    def stats(self) -> dict[str, Any]:
-        """Definitions: algorithms.md §5. Per-position lists begin at position 1; speed leaves the prefill out."""
-        seconds = (self.at - self.ms["prefill"]) / 1e3
-        return {
-            "tokens": self.emitted, "cycles": self.cycles, "tau": self.emitted / self.cycles if self.cycles else 0.0,
-            "tokens_per_second": self.emitted / seconds if seconds else 0.0, "ms": dict(self.ms), "lenient": self.lenient,
-            "drafted": list(self.drafted), "examined": list(self.examined), "accepted": list(self.accepted),
-        }  # fmt: skip
+        (yielded, returned), ms = self.timed(step)
+        return yielded, returned, ms
 
 
 def top(law: Tensor, n: int = 5) -> list[Alternatives]:

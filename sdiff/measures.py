@@ -1,0 +1,61 @@
+"""Numbers of a run, from its events and nowhere else. Definitions: algorithms.md §5. Refuses to know clocks and tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from sdiff.trace import Emit, Event, Prefill, Verdict, Verify
+
+
+def statistics(events: Iterable[Event], positions: int = 0) -> dict[str, Any]:
+    """Counts, rates and milliseconds of the finished cycles in `events`.
+
+    tokens, cycles, tau (tokens per cycle, 1 … γ+1), tokens_per_second (reading the prompt left out), ms per phase,
+    lenient (drafts kept only thanks to leniency), and per position, beginning at position 1: drafted (blocks that
+    long), examined, accepted. Conditional acceptance is accepted ÷ examined, survival accepted ÷ drafted. The
+    lists cover at least `positions`.
+    """
+    prefill, verified, verdicts, emits = 0.0, {}, [], {}
+    for event in events:
+        if isinstance(event, Prefill):
+            prefill += event.ms
+        elif isinstance(event, Verify):
+            verified[event.cycle] = event
+        elif isinstance(event, Verdict):
+            verdicts.append(event)
+        elif isinstance(event, Emit):
+            emits[event.cycle] = event
+    finished = [v for cycle, v in verified.items() if cycle in emits]
+    lengths = [len(v.tokens) for v in finished]
+    examined = [v for v in verdicts if v.cycle in emits]
+    size = max([positions, *lengths])
+    ms = {
+        "prefill": prefill,
+        "draft": math.fsum(v.draft_ms for v in finished),
+        "verify": math.fsum(v.ms for v in finished),
+        "examine": math.fsum(e.ms for e in emits.values()),
+    }
+    tokens, seconds = sum(len(e.tokens) for e in emits.values()), (ms["draft"] + ms["verify"] + ms["examine"]) / 1e3
+    return {
+        "tokens": tokens,
+        "cycles": len(emits),
+        "tau": tokens / len(emits) if emits else 0.0,
+        "tokens_per_second": tokens / seconds if seconds else 0.0,
+        "ms": ms,
+        "lenient": sum(v.lenient for v in examined),
+        "drafted": [sum(length >= k for length in lengths) for k in range(1, size + 1)],
+        "examined": [sum(v.position == k for v in examined) for k in range(1, size + 1)],
+        "accepted": [sum(v.position == k and v.accepted for v in examined) for k in range(1, size + 1)],
+    }
+
+
+def wilson(successes: int, n: int, z: float = 1.959964) -> tuple[float, float]:
+    """Wilson 95 % score interval of a proportion; (0, 1) when n = 0."""
+    if n == 0:
+        return 0.0, 1.0
+    rate, z2 = successes / n, z * z
+    centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
+    half = z / (1 + z2 / n) * math.sqrt(rate * (1 - rate) / n + z2 / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
