@@ -1,9 +1,8 @@
 """Acceptance rules as pure functions of laws, and `examine`, which flips the coins. Refuses to know models.
 
-p is the verifier's law, q the law the drafter really drew from, f the law the rule aims at. A draft x is kept
-iff u·q(x) < f(x); at the first refusal one token is drawn from the rule's residual. **The residual is part of
-the rule.** A zero row appended to q turns the free token behind a fully kept block into the same formula:
-the residual of every rule at q = 0 is p. Shapes: p, q [n, V]; x [n] token ids; targets [n] float64.
+p is the verifier's law, q the law the drafter really drew from, f the law the rule aims at. A draft x is kept iff u·q(x) < f(x); at the
+first refusal one token is drawn from the rule's residual. **The residual is part of the rule.** A zero row appended to q turns the free
+token behind a fully kept block into the same formula: every residual at q = 0 is p. Shapes: p, q [n, V]; x [n]; targets [n] float64.
 """
 
 from __future__ import annotations
@@ -97,7 +96,8 @@ class Cactus:
 
     def target(self, p: Tensor, q: Tensor, x: Tensor, unit: Tensor | None = None) -> Tensor:
         px = at(p, x)
-        raised = _bernoulli_kl_ball(px, self.delta) if self.exact else px + (2 * self.delta * px * (1 - px)).sqrt()
+        spread = (2 * self.delta * px * (1 - px)).nan_to_num(nan=0.0).sqrt()  # ∞·0 where p(x) is 0 or 1
+        raised = _bernoulli_kl_ball(px, self.delta) if self.exact else px + spread
         return torch.where(at(q, x) > 0, raised.clamp(max=1.0), px)
 
     def residual(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor:

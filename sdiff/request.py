@@ -55,13 +55,18 @@ def _medusa_threshold(leniency: float) -> float:
     return (1 - leniency) ** 2
 
 
+def _kl_budget(leniency: float) -> float:
+    # δ = λ²/(1−λ): 0 at the strict end, no bound at λ = 1, where every draft with p > 0 is kept
+    return leniency**2 / (1 - leniency) if leniency < 1 else math.inf
+
+
 RULES: dict[str, Knob] = {
     "lossless": Knob("Lossless", "Keep with min(1, p/q). Leniency has no effect.", "", lambda lam: 0.0),
     "tv": Knob("TV interpolation", "Aim at (1−λ)p + λq: fewest refusals for a given TV distance.", "λ", lambda lam: lam),
     "tv_budget": Knob("TV budget", "Spend at most ε of TV distance on each token.", "ε", lambda lam: lam),
     "lenience": Knob("Lenience", "Aim at p/ℓ: no token gets more than 1/ℓ times its share.", "ℓ", lambda lam: 1 - lam),
-    "cactus": Knob("Cactus", "A KL budget δ per token (second-order form); never leaves p's support.", "δ", lambda lam: 4 * lam * lam),
-    "cactus_exact": Knob("Cactus, exact", "The same KL budget δ, solved exactly.", "δ", lambda lam: 4 * lam * lam),
+    "cactus": Knob("Cactus", "A KL budget δ per token (second-order form); never leaves p's support.", "δ", _kl_budget),
+    "cactus_exact": Knob("Cactus, exact", "The same KL budget δ, solved exactly.", "δ", _kl_budget),
     "typical": Knob("Typical (Medusa)", "Keep when p(x) exceeds an entropy-dependent threshold.", "ε", _medusa_threshold),
     "top_k": Knob("Top-k match", "Keep when x is among the verifier's k likeliest.", "k", lambda lam: max(1, round(49152**lam))),
 }

@@ -159,7 +159,7 @@ def test_top_k_keeps_the_k_likeliest(p, q, k):
 
 
 @each_pair
-@pytest.mark.parametrize("leniency", GRID)
+@pytest.mark.parametrize("leniency", [0.05, 0.5, 1.0])
 @pytest.mark.parametrize("name", RULES)
 def test_every_rule_is_on_or_above_the_theorem_1_line(p, q, name, leniency):
     rule = make_rule(name, leniency)
@@ -246,19 +246,16 @@ def test_the_strict_end_is_lossless_to_the_last_bit(p, q, name):
 @each_pair
 @pytest.mark.parametrize("name", RULES)
 def test_the_lenient_end_keeps_every_draft_the_verifier_could_have_said(p, q, name):
-    """`tv`, `tv_budget`, `lenience` and `top_k` keep all drafts. Cactus at its widest (δ = 4) still refuses rare ones:
-    it keeps all that a KL of 4 nats can raise to certainty.
-    """
+    """`tv`, `tv_budget`, `lenience` and `top_k` keep all drafts; the others all that the verifier could have said."""
     if name == "lossless":
         return
     rule, size = make_rule(name, 1.0), len(p)
     x, ps, qs = torch.arange(size), p.expand(size, -1), q.expand(size, -1)
     keeps = ALMOST_ONE * q < rule.target(ps, qs, x, None)
+    supported = name in ("typical", "cactus", "cactus_exact")
+    assert bool(keeps[(q > 0) & ((p > 0) if supported else True)].all())
     if name.startswith("cactus"):
-        assert bool(keeps[(q > 0) & (p > math.exp(-4) * 1.001 if name == "cactus_exact" else p > 1 / 9)].all())
         assert not keeps[(q > 0) & (p == 0)].any(), "what the verifier never says is always refused"
-    else:
-        assert bool(keeps[(q > 0) & ((p > 0) if name == "typical" else True)].all())
 
 
 @each_pair

@@ -110,7 +110,9 @@ def test_the_package_itself_imports_nothing():
 
 def test_the_light_modules_load_without_torch():
     """Also through others: recordings open, requests are refused and the file is fetched before torch is imported."""
-    light = [f"sdiff.{name}" for name in ("trace", "request", "limits", "measures", "fetch", "cli", "__main__") if f"sdiff.{name}" in SOURCES]
+    light = [
+        f"sdiff.{name}" for name in ("trace", "request", "limits", "measures", "fetch", "cli", "__main__") if f"sdiff.{name}" in SOURCES
+    ]
     program = f"import sys, importlib\nfor m in {light}: importlib.import_module(m)\nprint([m for m in ('torch', 'transformers', 'gradio') if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert result.stdout.strip() == "[]", result.stderr

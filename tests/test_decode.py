@@ -23,11 +23,28 @@ def readable(tokens):
     return "".join(f"<{t}>" for t in tokens)
 
 
-def run(name="masked monotone", size=5, gamma=4, steps=2, limit=30, eos=(), seed=0, rule=None, shape=None, verifier=None, denoiser=None, detail=True, stop=lambda: False, prompt=PROMPT):
+def run(
+    name="masked monotone",
+    size=5,
+    gamma=4,
+    steps=2,
+    limit=30,
+    eos=(),
+    seed=0,
+    rule=None,
+    shape=None,
+    verifier=None,
+    denoiser=None,
+    detail=True,
+    stop=lambda: False,
+    prompt=PROMPT,
+):
     """Events of one decode, as a generator."""
     verifier = verifier or TableVerifier(size)
     drafter = DRAFTERS[name](denoiser or TableDenoiser(size, verifier=verifier), shape or Shape()) if name else NoDrafter(size)
-    return decode(verifier, drafter, rule or Lossless(), shape or Shape(), prompt, Plan(gamma, steps, limit, eos, detail), Dice(seed), readable, stop)
+    return decode(
+        verifier, drafter, rule or Lossless(), shape or Shape(), prompt, Plan(gamma, steps, limit, eos, detail), Dice(seed), readable, stop
+    )
 
 
 def of(events, cls):
@@ -46,7 +63,7 @@ def scripted(text, size, prompt=PROMPT):
 
 
 def scripted_drafts(text, size, prompt=PROMPT):
-    def logits(context, canvas, level):
+    def logits(context, canvas, _level):
         done = len(context) - len(prompt)
         return torch.stack([point_mass(text[min(done + i, len(text) - 1)], size) for i in range(len(canvas))])
 

@@ -10,7 +10,7 @@ The larger cases enumerate one cycle and let the verifier continue what it emitt
 verifier's joint law, and every later cycle is the same code behind another prefix.
 """
 
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 import torch
@@ -38,7 +38,9 @@ def drafter(name, size, shape=None, verifier=None, **denoiser):
 
 def one_cycle_error(name, size, gamma, steps, seed=1, rule=None):
     verifier = TableVerifier(size, seed)
-    law = output_law(verifier, drafter(name, size, verifier=verifier, seed=seed + 1), Plan(gamma, steps, gamma + 1, (), False), rule, emits=1)
+    law = output_law(
+        verifier, drafter(name, size, verifier=verifier, seed=seed + 1), Plan(gamma, steps, gamma + 1, (), False), rule, emits=1
+    )
     assert sum(law.values()) == pytest.approx(1, abs=1e-12)
     assert {len(tokens) for tokens in law} <= set(range(1, gamma + 2))
     return distance(continued(law, verifier, gamma + 1), verifier_law(verifier, gamma + 1))
@@ -200,7 +202,7 @@ class WrongLaw(Mistaken):
     def draft(self, gamma, steps, dice):
         times = grid(steps)
         canvas = dice.draw(torch.ones(gamma, len(self.denoiser.ids)))
-        for t, s in zip(times, times[1:]):
+        for t, s in pairwise(times):
             clean = Shape().law(self.denoiser.predict(canvas, torch.full((gamma,), t)))
             canvas = dice.draw(uniform_posterior(clean, canvas, t, s))
         return canvas, clean
@@ -255,7 +257,9 @@ def test_lenient_rules_emit_their_claimed_law_with_every_proposal(name, rule, dr
     size, gamma, steps, leniency = 2, 2, 2, 0.4
     verifier, made = TableVerifier(size), make_rule(rule, leniency)
     p = Shape().law(verifier.row([0])[None])[0]
-    got = marginal(output_law(verifier, drafter(name, size, verifier=verifier), Plan(gamma, steps, gamma + 1, (), False), made, emits=1), size)
+    got = marginal(
+        output_law(verifier, drafter(name, size, verifier=verifier), Plan(gamma, steps, gamma + 1, (), False), made, emits=1), size
+    )
     q_weight: dict = {}
     for (_, q), weight in drafts(name, size, gamma, steps).items():
         q_weight[q] = q_weight.get(q, 0.0) + weight
@@ -279,7 +283,11 @@ def test_conditioning_costs_acceptance_but_one_hot_costs_most():
 def test_the_enumeration_visits_every_outcome_once():
     def run(dice):
         first = int(dice.draw(torch.tensor([[1.0, 0.0, 3.0]])))
-        return first, int(dice.draw(torch.tensor([[1.0, 1.0]]))) if first else -1, tuple(dice.coins(torch.tensor([0.5, 2.0]), torch.tensor([1.0, 1.0])).lt(0.5).tolist())
+        return (
+            first,
+            int(dice.draw(torch.tensor([[1.0, 1.0]]))) if first else -1,
+            tuple(dice.coins(torch.tensor([0.5, 2.0]), torch.tensor([1.0, 1.0])).lt(0.5).tolist()),
+        )
 
     outcomes = list(enumerate_outcomes(run))
     assert {o: w for o, w in outcomes} == {

@@ -1,6 +1,7 @@
 """Noise processes: forward rates by sampling, the uniform reverse step against Bayes' rule."""
 
 import math
+from itertools import pairwise
 
 import pytest
 import torch
@@ -21,7 +22,7 @@ def rate_is(count: int, n: int, p: float) -> bool:
 def test_the_grid_runs_from_noise_to_clean(steps):
     times = grid(steps)
     assert (times[0], times[-1], len(times)) == (1.0, 0.0, steps + 1)
-    assert all(t > s for t, s in zip(times, times[1:]))
+    assert all(t > s for t, s in pairwise(times))
     assert (alpha(1.0), alpha(0.0)) == (0.0, 1.0)
 
 
@@ -69,7 +70,7 @@ def test_uniform_posterior_is_bayes_rule(size, steps):
     laws = torch.softmax(2 * torch.randn(4, size, generator=generator, dtype=torch.float64), -1)
     laws = torch.cat([laws, torch.eye(size, dtype=torch.float64)])  # certain predictions too: the true posterior
     times = grid(steps)
-    for t, s in zip(times, times[1:]):
+    for t, s in pairwise(times):
         for z in range(size):
             got = uniform_posterior(laws, torch.full((len(laws),), z), t, s)
             assert got.sum(-1).tolist() == pytest.approx([1] * len(laws), abs=1e-12)

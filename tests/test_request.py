@@ -149,7 +149,7 @@ def test_a_request_cannot_be_changed_and_equals_its_twin():
     ("lossless", 0.0, "lossless"), ("lossless", 1.0, "lossless"),
     ("tv", 0.2, "λ = 0.2"), ("tv", 1.0, "λ = 1"), ("tv_budget", 0.05, "ε = 0.05"),
     ("lenience", 0.2, "ℓ = 0.8"), ("lenience", 1.0, "ℓ = 0"),
-    ("cactus", 0.5, "δ = 1"), ("cactus_exact", 1.0, "δ = 4"),
+    ("cactus", 0.5, "δ = 0.5"), ("cactus_exact", 1.0, "δ = all"),
     ("typical", 0.7, "ε = 0.09"), ("typical", 1.0, "ε = 0"),
     ("top_k", 0.01, "k = 1"), ("top_k", 0.5, "k = 222"), ("top_k", 1.0, "k = all"),
 ])  # fmt: skip
@@ -168,7 +168,7 @@ def test_at_leniency_zero_every_rule_is_called_lossless(rule):
 def test_knobs_are_monotone(rule):
     values = [RULES[rule].value(i / 50) for i in range(51)]
     assert values in (sorted(values), sorted(values, reverse=True))
-    assert all(map(math.isfinite, values))
+    assert all(map(math.isfinite, values[:-1]))
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -138,7 +138,10 @@ class Stuck(Dice):
         return torch.full((n,), self.u, dtype=torch.float64)
 
 
-@given(st.lists(st.sampled_from([0.0, 0.0, 1e-30, 0.1, 1 / 3, 1.0, 7.0]), min_size=1, max_size=9).filter(any), st.sampled_from([0.0, 0.25, 0.5, ALMOST_ONE]))
+@given(
+    st.lists(st.sampled_from([0.0, 0.0, 1e-30, 0.1, 1 / 3, 1.0, 7.0]), min_size=1, max_size=9).filter(any),
+    st.sampled_from([0.0, 0.25, 0.5, ALMOST_ONE]),
+)
 def test_a_zero_weight_is_never_drawn_whatever_the_uniform_number(weights, u):
     """u = 0 and the largest u below 1 are where an inverse CDF picks zero weights at its ends."""
     drawn = int(Stuck(u).draw(torch.tensor([weights], dtype=torch.float64)))

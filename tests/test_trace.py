@@ -33,9 +33,17 @@ from sdiff.trace import (
     to_line,
 )  # fmt: skip
 
-ids, numbers, tricky = st.integers(-1, 2**53), st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["</script>", "\u2028\u2029", "\x00\x7f", "🙂👩‍👩‍👧 žluť 漢字", "\ud800", "${x}{{y}}"])
+ids, numbers, tricky = (
+    st.integers(-1, 2**53),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from(["</script>", "\u2028\u2029", "\x00\x7f", "🙂👩‍👩‍👧 žluť 漢字", "\ud800", "${x}{{y}}"]),
+)
 words = st.one_of(st.text(st.characters(exclude_categories=["Cs"])), tricky)
-plain = st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), numbers, words), lambda inner: st.lists(inner) | st.dictionaries(words, inner), max_leaves=4)
+plain = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), numbers, words),
+    lambda inner: st.lists(inner) | st.dictionaries(words, inner),
+    max_leaves=4,
+)
 bodies = st.dictionaries(words, plain, max_size=3)
 BY_TYPE = {
     "int": ids, "float": numbers, "str": words, "bool": st.booleans(), "dict[str, Any]": bodies, "dict[int, str]": st.dictionaries(ids, words),
@@ -113,7 +121,16 @@ def test_unknown_keys_are_ignored_and_defaults_filled():
 def decoded(name, rule, seed):
     verifier = TableVerifier(6)
     drafter = EXACT[name](TableDenoiser(6, verifier=verifier), Shape(0.8))
-    events = decode(verifier, drafter, make_rule(rule, 0.4), Shape(0.8), [0], Plan(4, 3, 25, {5}), Dice(seed), lambda tokens: "".join(map("abc<é🙂".__getitem__, tokens)))
+    events = decode(
+        verifier,
+        drafter,
+        make_rule(rule, 0.4),
+        Shape(0.8),
+        [0],
+        Plan(4, 3, 25, {5}),
+        Dice(seed),
+        lambda tokens: "".join(map("abc<é🙂".__getitem__, tokens)),
+    )
     trace = Trace([RUN])
     live = list(trace.record(events))
     return trace, live

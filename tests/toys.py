@@ -37,7 +37,9 @@ class TableVerifier:
     `fail_at`: the pass (counted from 1) that returns NaN.
     """
 
-    def __init__(self, size: int, seed: int = 1, context: int = 1000, logits: Callable[[tuple[int, ...]], Tensor] | None = None, fail_at: int = 0) -> None:
+    def __init__(
+        self, size: int, seed: int = 1, context: int = 1000, logits: Callable[[tuple[int, ...]], Tensor] | None = None, fail_at: int = 0
+    ) -> None:
         self.size, self.context, self.fail_at, self.tokens, self.passes = size, context, fail_at, [], 0
         self.rows: dict[tuple[int, ...], Tensor] = {}
         self.logits = logits or (lambda prefix: table_logits(1, size, "verifier", seed, prefix)[0])
@@ -159,7 +161,9 @@ def continued(law: Mapping[tuple[int, ...], float], verifier: TableVerifier, n: 
     return full
 
 
-def verifier_law(verifier: TableVerifier, n: int, shape: Shape | None = None, prompt: Sequence[int] = (0,), eos: Collection[int] = ()) -> Law:
+def verifier_law(
+    verifier: TableVerifier, n: int, shape: Shape | None = None, prompt: Sequence[int] = (0,), eos: Collection[int] = ()
+) -> Law:
     """The verifier's own joint law of the next n tokens."""
     return continued({(): 1.0}, verifier, n, shape, prompt, eos)
 
