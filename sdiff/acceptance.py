@@ -141,13 +141,14 @@ class Typical:
 
 @dataclass(frozen=True)
 class TopK:
-    """Keep x iff fewer than k tokens are likelier than x. Off the Theorem 1 line; residual p."""
+    """Keep x iff it is among the verifier's k likeliest (at temperature 0: by p₁). Off the Theorem 1 line; residual p."""
 
     k: int
 
     def target(self, p: Tensor, q: Tensor, x: Tensor, unit: Tensor | None = None) -> Tensor:
-        likelier = (p > p.gather(-1, x[:, None])).sum(-1)
-        return torch.where(likelier < self.k, at(q, x), 0.0)
+        law = p if unit is None else unit
+        likelier = (law > law.gather(-1, x[:, None])).sum(-1)
+        return torch.where((likelier < self.k) & (at(law, x) > 0), at(q, x), 0.0)  # what cannot occur is nobody's choice
 
     def residual(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor:
         return p
@@ -177,7 +178,7 @@ class Examination:
     extra: int
     extra_p: float
     extra_law: float
-    rows: list[list[float]]  # per draft: p(x), q(x), f(x), u, TV(p, q)
+    rows: list[list[float]]  # per draft: p(x), q(x), f(x), u
 
 
 def examine(p: Tensor, q: Tensor, x: Tensor, rule: Rule, dice: Dice, unit: Tensor | None = None) -> Examination:
@@ -189,12 +190,11 @@ def examine(p: Tensor, q: Tensor, x: Tensor, rule: Rule, dice: Dice, unit: Tenso
     n = len(x)
     f, qx = rule.target(p[:n], q[:n], x, None if unit is None else unit[:n]), at(q[:n], x)
     u = dice.coins(f, qx)
-    rows = torch.stack([at(p[:n], x), qx, f, u, total_variation(p[:n], q[:n])], -1).tolist()  # one host read
-    accepted = next((i for i, (_, qi, fi, ui, _) in enumerate(rows) if not ui * qi < fi), n)
+    rows = torch.stack([at(p[:n], x), qx, f, u], -1).tolist()  # one host read
+    accepted = next((i for i, (_, qi, fi, ui) in enumerate(rows) if not ui * qi < fi), n)
     last = slice(accepted, accepted + 1)
-    p_row = p[last]  # [1, V]
-    weights = rule.residual(p_row, q[last], torch.nn.functional.pad(x, (0, 1))[last]).double()
+    weights = rule.residual(p[last], q[last], torch.nn.functional.pad(x, (0, 1))[last]).double()
     if not bool(weights.sum() > 0):  # p = q up to rounding: refusing was a rounding accident, p is the residual
-        weights = p_row.double()
+        weights = p[last].double()
     extra = dice.draw(weights)
-    return Examination(accepted, int(extra), float(at(p_row, extra)), float(at(weights, extra) / weights.sum()), rows)
+    return Examination(accepted, int(extra), float(at(p[last], extra)), float(at(weights, extra) / weights.sum()), rows)

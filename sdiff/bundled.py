@@ -32,7 +32,7 @@ def load_verifier(device: torch.device, dtype: torch.dtype, progress: Progress =
     folder = cache_folder() / f"{NAME}-{SHA256[:8]}"
     weights = folder / f"{str(dtype).removeprefix('torch.')}.safetensors"
     progress("Loading the verifier", None)
-    if not (weights.exists() and (folder / "tokenizer.json").exists()):
+    if not _whole(folder, weights):
         progress("Dequantising the verifier (once, about 20 s)", None)
         _dequantise(gguf, folder, weights, dtype)
     from transformers import AutoTokenizer  # slow to import; nothing else here needs it
@@ -59,8 +59,35 @@ def _damaged(file: Path, error: Exception) -> PairError:
     return PairError(f"The cached copy of the verifier was damaged ({str(error)[:200]}). It was removed; start again.")
 
 
+def _whole(folder: Path, weights: Path) -> bool:
+    return weights.exists() and (folder / "tokenizer.json").exists()
+
+
 def _dequantise(gguf: Path, folder: Path, weights: Path, dtype: torch.dtype) -> None:
-    """Through transformers' GGUF loader into one safetensors file and a tokenizer folder, each moved into place whole."""
+    """Through transformers' GGUF loader into one safetensors file and a tokenizer folder, each moved into place whole.
+
+    A second process waits for the first one's work instead of repeating it.
+    """
+    unfinished = folder / "unfinished"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(str(folder / "write.lock")):
+            shutil.rmtree(unfinished, ignore_errors=True)  # what a killed process left
+            if _whole(folder, weights):
+                return
+            try:
+                _write(gguf, unfinished, weights.name, dtype)
+                for file in unfinished.iterdir():
+                    os.replace(file, folder / file.name)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
+    except (OSError, SafetensorError) as error:
+        raise PairError(
+            f"Writing to {folder} failed ({error}). Free some space or set SDIFF_CACHE to another folder, then start again."
+        ) from None
+
+
+def _write(gguf: Path, folder: Path, name: str, dtype: torch.dtype) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
@@ -73,22 +100,8 @@ def _dequantise(gguf: Path, folder: Path, weights: Path, dtype: torch.dtype) -> 
         layers=c.num_hidden_layers, vocabulary=c.vocab_size, rope_base=c.rope_parameters["rope_theta"], epsilon=c.rms_norm_eps,
     )  # fmt: skip
     tensors = {name: t.to(dtype).contiguous() for name, t in model.state_dict().items() if name != "lm_head.weight"}
-    unfinished = folder / "unfinished"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(str(folder / "write.lock")):
-            shutil.rmtree(unfinished, ignore_errors=True)  # what a killed process left
-            try:
-                tokenizer.save_pretrained(unfinished)
-                save_file(tensors, unfinished / weights.name, {"dimensions": json.dumps(d.__dict__)})
-                for file in unfinished.iterdir():
-                    os.replace(file, folder / file.name)
-            finally:
-                shutil.rmtree(unfinished, ignore_errors=True)
-    except (OSError, SafetensorError) as error:
-        raise PairError(
-            f"Writing to {folder} failed ({error}). Free some space or set SDIFF_CACHE to another folder, then start again."
-        ) from None
+    tokenizer.save_pretrained(folder)
+    save_file(tensors, folder / name, {"dimensions": json.dumps(d.__dict__)})
 
 
 def save_drafter(network: BlockDenoiser, folder: Path, card: dict[str, Any]) -> None:

@@ -14,15 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from sdiff.fetch import PairError
-from sdiff.measures import wilson
+from sdiff.measures import rates
 from sdiff.request import LIMITS, NOISES, PROPOSALS, RULES, Request, RequestError
 from sdiff.trace import MASKED, Denoise, Emit, End, Event, Pieces, Prefill, Run, Trace, Verdict, Verify
+from sdiff.ui.states import LIGHT, STATES
 
-# glyph, style and word of every outcome agree (experience.md §2); colour is never alone
-OUTCOMES = {
-    "accepted": ("✓", "bold white on #00509E"), "lenient": ("≈", "black on #A6D3F2 underline"), "rejected": ("✕", "white on #B34700 strike"),
-    "unexamined": ("–", "black on #E3E3E3"), "correction": ("▲", "bold black on #FFD84D"), "bonus": ("+1", "bold black on #CC79A7"),
-}  # fmt: skip
+_LINES = {"solid": "", "double": " underline", "strike": " strike", "faint": " dim", "bold": " bold", "thick": " bold"}
+OUTCOMES = {s.name: (s.glyph, f"{LIGHT[s.fill][1]} on {LIGHT[s.fill][0]}{_LINES[s.line]}") for s in STATES if s.fill in LIGHT}
 HELP = {
     "noise": "diffusion noise of the drafter", "steps": "denoising passes per block", "leniency": "0 lossless … 1 accept every draft", "rule": "acceptance rule",
     "proposal": "how the block is drawn", "gamma": "drafted tokens per block", "temperature": "0: argmax", "top_k": "0: off", "top_p": "1: off", "seed": "same seed, same run",
@@ -112,16 +110,10 @@ class Printer:
         )  # fmt: skip
         if any(stats["drafted"]):
             table = Table("position", "examined", "accepted", "rate (95 % interval)", "survival", box=None, header_style="dim")
-            for k, (drafted, seen, kept) in enumerate(zip(stats["drafted"], stats["examined"], stats["accepted"], strict=True), 1):
-                if drafted:
-                    low, high = wilson(kept, seen)
-                    table.add_row(
-                        str(k),
-                        str(seen),
-                        str(kept),
-                        f"{kept / seen:.2f} ({low:.2f} – {high:.2f})" if seen else "–",
-                        f"{kept / drafted:.2f}",
-                    )
+            for row in rates(stats):
+                if row["drafted"]:
+                    rate = f"{row['rate']:.2f} ({row['low']:.2f} – {row['high']:.2f})" if row["examined"] else "–"
+                    table.add_row(*(str(row[key]) for key in ("position", "examined", "accepted")), rate, f"{row['survival']:.2f}")
             self.console.print(table)
 
 

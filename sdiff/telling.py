@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from sdiff.acceptance import Examination
+from sdiff.acceptance import Examination, total_variation
 from sdiff.trace import Alternatives, Denoise, Emit, Verdict, keep_probability
 
 
@@ -52,14 +52,16 @@ def sketch(cycle: int, step: int, canvas: Any, ms: float, at: float) -> Denoise:
     )
 
 
-def verdicts(cycle: int, tokens: list[int], exam: Examination, laws: tuple[Tensor, Tensor] | None, at: float) -> Iterator[Verdict]:
+def verdicts(cycle: int, tokens: list[int], exam: Examination, laws: tuple[Tensor, Tensor], detail: bool, at: float) -> Iterator[Verdict]:
     """One verdict per examined draft in `tokens`; what stands right of a refusal was never examined and gets none.
 
-    `laws`: p and q [≥ len(tokens), V] for the alternatives, or None to leave them out.
+    `laws`: p and q [≥ len(tokens), V]; without `detail` the alternatives are left out.
     """
     n = len(tokens)
-    tops = zip(top(laws[0][:n]), top(laws[1][:n])) if laws and n else [((), ())] * n
-    for i, (token, (top_p, top_q), (p, q, f, u, tv)) in enumerate(zip(tokens, tops, exam.rows), 1):
+    p_rows, q_rows = laws[0][:n], laws[1][:n]
+    tops = zip(top(p_rows), top(q_rows)) if detail and n else [((), ())] * n
+    distances = total_variation(p_rows, q_rows).tolist()
+    for i, (token, (top_p, top_q), tv, (p, q, f, u)) in enumerate(zip(tokens, tops, distances, exam.rows), 1):
         kept = u * q < f
         yield Verdict(cycle=cycle, position=i, token=token, p=p, q=q, f=f, u=u, keep=keep_probability(f, q), accepted=kept,
                       lenient=kept and not u * q < p, tv=tv, top_p=top_p, top_q=top_q, at=at)  # fmt: skip

@@ -3,7 +3,7 @@
 A run is an append-only list of frozen events. Everything a person sees is a pure function of that list,
 so a live run and a recording look the same, and recordings open without torch.
 
-Laws (algorithms.md, "Notation"): p verifier, q drafter, f target of the acceptance rule. Positions inside a
+Laws: p verifier, q drafter, f target of the acceptance rule. Positions inside a
 block are counted from 1, token ids are the verifier's, `MASKED` marks an absorbed position. `at` is the
 decoder's own clock in milliseconds: the sum of measured phases, so a slow reader never shows up in it.
 """

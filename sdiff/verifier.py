@@ -66,11 +66,11 @@ class Verifier:
         """Rotary table of positions start … end−1, [2, n, 1, head_width]."""
         return self.table[:, start:end]
 
-    def prefill(self, tokens: Sequence[int]) -> None:
-        """Forget everything and read `tokens` (possibly none). Raises ContextFull."""
-        self.length = 0
-        if len(tokens) > self.context:
-            raise ContextFull(f"The prompt has {len(tokens):,} tokens; this verifier reads at most {self.context:,}. Shorten it.")
+    def prefill(self, tokens: Sequence[int], start: int = 0) -> None:
+        """Forget everything behind the first `start` tokens and read `tokens` (possibly none). Raises ContextFull."""
+        self.rollback(start)
+        if start + len(tokens) > self.context:
+            raise ContextFull(f"The prompt has {start + len(tokens):,} tokens; this verifier reads at most {self.context:,}. Shorten it.")
         for start in range(0, len(tokens), 512):  # bounds the attention mask
             self._forward(tokens[start : start + 512])
 

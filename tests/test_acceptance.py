@@ -149,7 +149,7 @@ def test_typical_keeps_what_clears_its_bar(p, q, epsilon, alpha):
 @each_pair
 @pytest.mark.parametrize("k", [1, 2, 3, 100])
 def test_top_k_keeps_the_k_likeliest(p, q, k):
-    kept = torch.tensor([sum(other > mine for other in p.tolist()) < k for mine in p.tolist()])
+    kept = torch.tensor([mine > 0 and sum(other > mine for other in p.tolist()) < k for mine in p.tolist()])
     law, refused = emitted_law(p, q, TopK(k))
     assert law.tolist() == pytest.approx((q * kept + refused * p).tolist(), abs=1e-12)
     assert refused == pytest.approx(float((q * ~kept).sum()), abs=1e-12)
@@ -175,7 +175,7 @@ def test_the_threshold_rules_fall_off_the_line(name):
 
 
 def test_the_tempting_residual_of_lenience_leaves_the_line():
-    """(p−ℓq)₊ instead of (p−q)₊: about 70 % of random pairs (algorithms.md §3). A trap, not a variant."""
+    """(p−ℓq)₊ instead of (p−q)₊: about 70 % of random pairs. A trap, not a variant."""
 
     class Trap(Lenience):
         def residual(self, p, q, x):
@@ -246,16 +246,29 @@ def test_the_strict_end_is_lossless_to_the_last_bit(p, q, name):
 @each_pair
 @pytest.mark.parametrize("name", RULES)
 def test_the_lenient_end_keeps_every_draft_the_verifier_could_have_said(p, q, name):
-    """`tv`, `tv_budget`, `lenience` and `top_k` keep all drafts; the others all that the verifier could have said."""
+    """`tv`, `tv_budget` and `lenience` keep all drafts; the others all that the verifier could have said."""
     if name == "lossless":
         return
     rule, size = make_rule(name, 1.0), len(p)
     x, ps, qs = torch.arange(size), p.expand(size, -1), q.expand(size, -1)
     keeps = ALMOST_ONE * q < rule.target(ps, qs, x, None)
-    supported = name in ("typical", "cactus", "cactus_exact")
+    supported = name in ("typical", "top_k", "cactus", "cactus_exact")
     assert bool(keeps[(q > 0) & ((p > 0) if supported else True)].all())
     if name.startswith("cactus"):
         assert not keeps[(q > 0) & (p == 0)].any(), "what the verifier never says is always refused"
+
+
+def test_top_k_never_keeps_what_the_verifier_would_not_say():
+    """Tokens with p = 0 tie with one another: being behind fewer than k others does not make them likely."""
+    for p in ([1.0, 0, 0, 0], [0.6, 0.4, 0, 0]):
+        p, q = torch.tensor(p), torch.tensor([0, 0.25, 0.25, 0.5])
+        law, refused = emitted_law(p, q, TopK(3))
+        assert law[p == 0].sum() == 0
+        assert refused == pytest.approx(0.75 if p[1] > 0 else 1.0)
+    p, unit = torch.tensor([1.0, 0, 0, 0]), torch.tensor([0.5, 0.3, 0.15, 0.05])
+    law, refused = emitted_law(p, torch.tensor([0, 0.25, 0.25, 0.5]), TopK(2), unit)  # temperature 0: ranks come from p₁
+    assert refused == pytest.approx(0.75)
+    assert law.tolist() == pytest.approx([0.75, 0.25, 0, 0])
 
 
 @each_pair

@@ -88,7 +88,8 @@ def check_counts(events, gamma):
     finished = {e.cycle for e in emits}
     assert (stats["tokens"], stats["cycles"]) == (len(end.tokens), len(emits))
     assert stats["tau"] == pytest.approx(len(end.tokens) / len(emits))
-    drafted = Counter(i for v in verifies if v.cycle in finished for i in range(1, len(v.tokens) + 1))
+    ended = {e.cycle: len(e.tokens) for e in emits if not e.extra}  # the text ended inside these blocks
+    drafted = Counter(i for v in verifies if v.cycle in finished for i in range(1, ended.get(v.cycle, len(v.tokens)) + 1))
     examined, accepted = Counter(v.position for v in verdicts), Counter(v.position for v in verdicts if v.accepted)
     for key, counter in (("drafted", drafted), ("examined", examined), ("accepted", accepted)):
         assert stats[key] == [counter[i] for i in range(1, gamma + 1)]
@@ -148,7 +149,7 @@ def test_nothing_is_emitted_or_counted_behind_an_end_of_sequence(ending):
     assert emit.extra == {"correction": "correction", "bonus": "bonus"}.get(ending, "")
     assert end.stats["examined"] == {"drafted": [1, 1, 0, 0], "correction": [1, 1, 0, 0]}.get(ending, [1, 1, 1, 1])
     assert end.stats["accepted"] == {"drafted": [1, 1, 0, 0], "correction": [1, 0, 0, 0]}.get(ending, [1, 1, 1, 1])
-    assert end.stats["drafted"] == [1, 1, 1, 1]
+    assert end.stats["drafted"] == {"drafted": [1, 1, 0, 0]}.get(ending, [1, 1, 1, 1])
 
 
 GAMMA = 3
@@ -240,10 +241,29 @@ def test_stop_is_heard_within_one_denoising_pass(name, passes):
     assert len(of(events, Verify)) == len(of(events, Emit)) <= passes // 3 + 1
 
 
+def test_a_long_prompt_is_read_in_chunks_with_a_chance_to_stop_after_each():
+    prompt = [i % 5 for i in range(11)]
+    for chunk in (1, 3, 5, 10, 11, 50):
+        verifier, plan = TableVerifier(5), Plan(3, 2, 6, (), chunk=chunk)
+        events = list(decode(verifier, NoDrafter(5), Lossless(), Shape(), prompt, plan, Dice(0)))
+        reads = [e.tokens for e in of(events, Prefill)]
+        assert sum(reads) == 10
+        assert max(reads) <= chunk
+        assert (
+            events[-1].tokens
+            == list(decode(TableVerifier(5), NoDrafter(5), Lossless(), Shape(), prompt, Plan(3, 2, 6, ()), Dice(0)))[-1].tokens
+        )
+    stopped = list(
+        decode(TableVerifier(5), NoDrafter(5), Lossless(), Shape(), prompt, Plan(3, 2, 6, (), chunk=2), Dice(0), stop=lambda: True)
+    )
+    assert [e.kind for e in stopped] == ["prefill", "end"]
+    assert stopped[-1].reason == "stopped"
+
+
 def test_stop_is_heard_without_a_drafter():
     cycles = []
     events = list(run("", limit=100, stop=lambda: len(cycles) >= 5 or cycles.append(0)))
-    assert (events[-1].reason, len(events[-1].tokens)) == ("stopped", 5)
+    assert (events[-1].reason, len(events[-1].tokens)) == ("stopped", 4)  # asked once behind the prompt, then before every token
 
 
 def test_closing_the_generator_anywhere_is_silent_and_the_next_run_is_unaffected():

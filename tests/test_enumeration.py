@@ -270,14 +270,18 @@ def test_lenient_rules_emit_their_claimed_law_with_every_proposal(name, rule, dr
         assert got.tolist() == pytest.approx(((1 - leniency) * p + leniency * mean_q).tolist(), abs=EQUAL)
 
 
-def test_conditioning_costs_acceptance_but_one_hot_costs_most():
-    """Means over drafts, exactly: one_hot accepts Σ E[q]p, any other proposal at least as much (algorithms.md §2)."""
+@pytest.mark.parametrize("steps", [1, 2])
+def test_one_hot_accepts_least(steps):
+    """Exactly: Σ p·q ≤ Σ min(p, q) for every draft that reveals in the same order, and equality needs one-hot laws."""
     verifier = TableVerifier(3)
     p = Shape().law(verifier.row([0])[None])[0]
-    accepted = {}
-    for name in MASKED_NAMES:
-        accepted[name] = sum(w * float(torch.minimum(p, torch.tensor(q)).sum()) for (_, q), w in first_draft(name, 3, 2, 1).items())
-    assert accepted["masked one_hot"] < accepted["masked final_step"] == pytest.approx(accepted["masked monotone"])
+    accepted = {
+        name: sum(w * float(torch.minimum(p, torch.tensor(q)).sum()) for (_, q), w in first_draft(name, 3, 2, steps).items())
+        for name in ("masked one_hot", "masked final_step", "masked any_order")
+    }
+    assert accepted["masked one_hot"] < accepted["masked any_order"] - 0.01
+    assert accepted["masked one_hot"] <= accepted["masked final_step"] + EQUAL
+    assert accepted["masked final_step"] <= accepted["masked any_order"] + EQUAL
 
 
 def test_the_enumeration_visits_every_outcome_once():

@@ -100,7 +100,7 @@ def test_the_batches_that_training_makes_equal_the_cached_form(model, network):
     rows = [(draw(61, 9, seed=i).tolist(), draw(61, 20 + i, seed=10 + i).tolist()) for i in range(3)]
     inverse = torch.full((61,), -2).scatter_(0, IDS, torch.arange(len(IDS)))
     for noise in ("masked", "uniform", "both"):
-        b = training.batch(model, network, rows, inverse, torch.Generator().manual_seed(5), noise, 4)
+        b = training.noised(model, network, training.lesson(model, network, rows), inverse, torch.Generator().manual_seed(5), noise, 4)
         anchor, canvas, level, _, _, mask = b["inputs"]
         trained = network(*b["inputs"])
         for lane, (prompt, answer) in enumerate(rows):
@@ -112,11 +112,11 @@ def test_the_batches_that_training_makes_equal_the_cached_form(model, network):
                 assert gap(cached(model, network, context, canvas[lane, block], level[lane, block]), trained[lane, block]) <= 1e-5
 
 
-def test_training_targets_are_the_verifiers_own_laws(model, network):
+def test_training_targets_are_the_verifiers_laws_on_the_draft_vocabulary(model, network):
     """Row i predicts the token behind row i, for the drafter's logits and for the soft targets alike."""
     rows = [(draw(61, 6, seed=1).tolist(), draw(61, 25, seed=2).tolist())]
     inverse = torch.full((61,), -2).scatter_(0, IDS, torch.arange(len(IDS)))
-    b = training.batch(model, network, rows, inverse, torch.Generator().manual_seed(5), "both", 3)
+    b = training.noised(model, network, training.lesson(model, network, rows), inverse, torch.Generator().manual_seed(5), "both", 3)
     at = b["inputs"][5][0, ::BLOCK, : -3 * BLOCK].sum(-1)
     verifier, sequence = Verifier(model, 64), rows[0][0] + rows[0][1]
     verifier.prefill([])

@@ -84,7 +84,7 @@ def test_the_last_posterior_is_not_the_predicted_law_but_pulled_to_the_current_t
     last = uniform_posterior(clean, z, 0.5, 0.0)
     assert float(last[0, 0]) > 0.3
     t = 0.5
-    expected = 3 * (1 - t) * clean * torch.tensor([[1.0, 0, 0]]) + t * clean  # algorithms.md §4
+    expected = 3 * (1 - t) * clean * torch.tensor([[1.0, 0, 0]]) + t * clean
     assert torch.allclose(last, expected / expected.sum())
     assert torch.allclose(uniform_posterior(clean, z, 1.0, 0.0), clean), "from pure noise the token says nothing"
 

@@ -81,6 +81,25 @@ def test_noise_covers_the_states_met_when_decoding():
     assert canvas.max() < 50
 
 
+def test_tokens_outside_the_draft_vocabulary_are_shown_as_noise():
+    clean = torch.full((5000, 8), -2)
+    canvas, level, as_mask = drafter.noisy_blocks(clean, 10, torch.Generator().manual_seed(2), "both")
+    assert (level == 1).all()
+    assert (canvas[as_mask] == MASKED).all()
+    shares = torch.bincount(canvas[~as_mask], minlength=10) / (~as_mask).sum()
+    assert ((shares - 0.1).abs() < 0.015).all()  # 7 standard deviations at n ≈ 20,000: false alarm below 1e-10
+
+
+def test_expected_acceptance_counts_only_what_the_draft_vocabulary_can_say(model, answers):
+    run = drafter.Training(model, answers, [0, 1, 2], "both", sources=(0, 2))
+    whole = run.validate()
+    run.inverse[40:] = -2
+    run.network.ids, run.network.rows = run.network.ids[:40], run.network.rows[:40]
+    cut = run.validate()
+    assert all(c < 0.9 for values in cut.values() for c in values)
+    assert whole != cut
+
+
 @pytest.mark.parametrize("noise", ["masked", "uniform", "both"])
 def test_a_run_learns_resumes_ships_and_drafts(model, answers, noise, tmp_path):
     run = drafter.Training(model, answers, [0, 1, 2], noise, sources=(0, 2))

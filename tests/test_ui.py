@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from sdiff import trace as t
-from sdiff.measures import statistics, wilson
+from sdiff.measures import rates, statistics, wilson
 from sdiff.request import Request
 from sdiff.ui import strings
 from sdiff.ui.components import PLAYER_SCRIPTS, read, static
 from sdiff.ui.engine import Engine, LineFull, Waiting
 from sdiff.ui.live import Update, Visitors, source_line
-from sdiff.ui.numbers import numbers, positions, summary
+from sdiff.ui.numbers import numbers, summary
 from sdiff.ui.page import RECORDED, build, recording
 
 # --------------------------------------------------------------------------------- templates and words
@@ -71,7 +71,7 @@ def test_numbers_follow_their_definitions():
         "tokens": 6, "prefill_ms": 10, "tokens_per_second": pytest.approx(6 / 0.144), "tau": 3.0, "draft_ms": 30, "verify_ms": 40, "examine_ms": 2,
     }  # fmt: skip
     assert set(summary(statistics(trace.events))) == set(strings.NUMBERS)
-    rows = positions(statistics(trace.events))
+    rows = rates(statistics(trace.events))
     assert [(r["accepted"], r["examined"]) for r in rows] == [(2, 2), (1, 2), (1, 1)]  # position 3 of block 1 was never examined
     assert [r["survival"] for r in rows] == [1.0, 0.5, 0.5]
     assert rows[1]["low"] == pytest.approx(wilson(1, 2)[0])

@@ -58,8 +58,9 @@ class TableVerifier:
     def room(self) -> int:
         return self.context - self.length
 
-    def prefill(self, tokens: Sequence[int]) -> None:
-        self.tokens = list(tokens)
+    def prefill(self, tokens: Sequence[int], start: int = 0) -> None:
+        assert 0 <= start <= self.length
+        self.tokens[start:] = tokens
         assert self.room >= 0
 
     def score(self, tokens: Tensor) -> Tensor:

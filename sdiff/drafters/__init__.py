@@ -1,7 +1,10 @@
 """What a drafter is: a denoiser plus a way of turning its predictions into a draft with exactly known laws.
 
 One file per family. Refuses to know verifiers and acceptance rules. `q` is always the very tensor the tokens were
-drawn from (algorithms.md §2): a draft is only as honest as that sentence.
+drawn from: a draft is only as honest as that sentence.
+
+Proposition 2 (arXiv 2610.31819): a multi-step draft is lossless when there is side information F, independent of the
+accept coins, such that given F and the kept tokens before it, draft token i has exactly the law q_i it is weighed with.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from sdiff.trace import MASKED
 
 @dataclass(frozen=True)
 class MaskedDrafter:
-    """`proposal` (algorithms.md §2): monotone, final_step, one_hot or any_order. The last three reveal by confidence."""
+    """`proposal`: monotone, final_step, one_hot or any_order. The last three reveal by confidence."""
 
     denoiser: Denoiser
     shape: Shape

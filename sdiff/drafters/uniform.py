@@ -16,7 +16,7 @@ from sdiff.sampling import Dice, Shape
 
 @dataclass(frozen=True)
 class UniformDrafter:
-    """`proposal` (algorithms.md §2): final_step and one_hot run the ancestral sampler; monotone and any_order settle
+    """`proposal`: final_step and one_hot run the ancestral sampler; monotone and any_order settle
     positions in groups and draw the open ones afresh from the noise before each step.
 
     `clean_last`: the last ancestral step draws from the predicted clean law x instead of the posterior; either is

@@ -65,14 +65,11 @@ def noisy_blocks(clean: Tensor, size: int, generator: torch.Generator, noise: st
     settled = torch.arange(n, device=clean.device) < (uniform(count, 1) * n).ceil()
     level = torch.where((mode >= 0.5) & (mode < 0.75) & settled, 0.0, level)
     level = torch.where(mode >= 0.75, uniform(count, 1), level)
+    level = torch.where(clean < 0, 1.0, level)  # a token outside the draft vocabulary cannot be shown: it is noise
     known = clean.clamp(min=0)
-    uni = corrupt_uniform(known, level, size, generator)
-    mask = corrupt_masked(known, level, generator)
     as_mask = uniform(count, 1) < {"masked": 1.0, "uniform": 0.0, "both": 0.5}[noise]
-    canvas = torch.where(as_mask, mask, uni)
-    # a settled token outside the draft vocabulary cannot be shown: treat it as noise
-    canvas = torch.where((clean < 0) & as_mask, MASKED, canvas)
-    level = torch.where(as_mask, (canvas == MASKED).float(), torch.where(clean < 0, 1.0, level))
+    canvas = torch.where(as_mask, corrupt_masked(known, level, generator), corrupt_uniform(known, level, size, generator))
+    level = torch.where(as_mask, (canvas == MASKED).float(), level)
     return canvas, level, as_mask.expand(count, n)
 
 
@@ -122,7 +119,7 @@ def noised(
     # under masked noise a revealed token is carried over: nothing to learn there
     weight = inside * torch.exp(-torch.arange(n, device=device) / 4) * ~(as_mask & (canvas != MASKED))
     inputs = (on.ids[lanes[..., 0], at], canvas, level, on.past, table, mask)
-    return {"inputs": inputs, "target": target, "weight": weight, "pure": (level == 1).all(-1), "inside": inside}
+    return {"inputs": inputs, "hidden": teacher, "target": target, "weight": weight, "pure": (level == 1).all(-1), "inside": inside}
 
 
 def log_laws(network: BlockDenoiser, b: dict[str, Any]) -> Tensor:
@@ -182,7 +179,10 @@ class Training:
 
     @torch.no_grad()
     def validate(self) -> dict[str, list[float]]:
-        """Expected acceptance Σ min(p, q) per position of fully noised blocks on held-out answers, for both noises."""
+        """Expected acceptance Σ min(p, q) per position of fully noised blocks on held-out answers, for both noises.
+
+        p is the verifier's law over its whole vocabulary: mass outside the draft vocabulary is never accepted.
+        """
         result = {}
         for noise in ("masked", "uniform"):
             generator, total, count = torch.Generator().manual_seed(0), torch.zeros(BLOCK), torch.zeros(BLOCK)
@@ -197,7 +197,10 @@ class Training:
                     ANCHORS,
                 )
                 use = b["pure"][..., None] & b["inside"]
-                overlap = torch.minimum(b["target"], log_laws(self.network, b).exp()).sum(-1)
+                hidden, kept = b["hidden"], self.network.ids
+                whole = F.linear(hidden, self.model.embedding).float().div(TEMPERATURE).logsumexp(-1)
+                mass = (F.linear(hidden, self.model.embedding[kept]).float().div(TEMPERATURE).logsumexp(-1) - whole).exp()
+                overlap = torch.minimum(b["target"] * mass[..., None], log_laws(self.network, b).exp()).sum(-1)
                 total += (overlap * use).sum((0, 1)).cpu()
                 count += use.sum((0, 1)).cpu()
             result[noise] = [round(x, 4) for x in (total / count.clamp(min=1)).tolist()]

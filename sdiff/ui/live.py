@@ -71,15 +71,19 @@ class Visitors:
         if flag := self._stops.get(page):
             flag.set()
 
+    def busy(self, page: str) -> bool:
+        """Is a run of this page waiting or decoding?"""
+        return page in self._stops
+
     async def run(self, page: str, request: Request) -> AsyncGenerator[Update, None]:
         """Wait for the models and the line, then stream the run. A new run of a page replaces its old one."""
         self.stop(page)
-        stop = self._stops[page] = threading.Event()
         try:
             ticket = self.engine.waiting.join()
         except LineFull:
             yield Update("bad", strings.LINE_FULL)
             return
+        stop = self._stops[page] = threading.Event()
         try:
             while (wait := self._wait(ticket)) is not None:
                 yield wait

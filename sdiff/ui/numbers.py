@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sdiff.measures import statistics, wilson
+from sdiff.measures import rates, statistics
 from sdiff.trace import Run, Trace
 from sdiff.ui import strings
 
@@ -23,18 +23,6 @@ def summary(stats: dict[str, Any]) -> dict[str, float]:
         values |= {key: stats[key] for key in ("tokens_per_second", "tau")}
         values |= {f"{phase}_ms": ms[phase] / cycles for phase in ("draft", "verify", "examine")}
     return values
-
-
-def positions(stats: dict[str, Any]) -> list[dict[str, float]]:
-    """Per position k: conditional acceptance with its interval, and unconditional survival."""
-    rows = []
-    for k, (drafted, examined, accepted) in enumerate(zip(stats["drafted"], stats["examined"], stats["accepted"], strict=True), 1):
-        low, high = wilson(accepted, examined)
-        rate, survival = accepted / examined if examined else 0.0, accepted / drafted if drafted else 0.0
-        rows.append(
-            {"position": k, "examined": examined, "accepted": accepted, "rate": rate, "low": low, "high": high, "survival": survival}
-        )
-    return rows
 
 
 def name(run: Run) -> str:
@@ -53,6 +41,6 @@ def numbers(trace: Trace, source: str) -> str:
         "run": name(run) if run else "",
         "source": source,
         "summary": summary(stats),
-        "positions": positions(stats),
+        "positions": rates(stats),
     }
     return json.dumps(data, ensure_ascii=False)

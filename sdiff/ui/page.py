@@ -23,7 +23,7 @@ from sdiff.ui.numbers import numbers
 RECORDED = Path(__file__).parents[2] / "precomputed" / "recorded"
 WEIGHED = ("noise", "steps", "leniency", "rule", "proposal", "gamma")  # the settings that decide losslessness
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-BUSY = "() => [{__type__: 'update', interactive: false}, {__type__: 'update', interactive: false}, {__type__: 'update', interactive: true}]"
+BUSY = "() => [{__type__: 'update', interactive: false}, {__type__: 'update', interactive: false}]"
 IDLE = "() => [{__type__: 'update', interactive: true}, {__type__: 'update', interactive: true}, {__type__: 'update', interactive: false}]"
 
 
@@ -52,7 +52,7 @@ def build(engine: Engine, folder: Path = RECORDED) -> gr.Blocks:
             table = numbers_table(figures, elem_id="numbers")
         _wire_runs(visitors, controls, buttons, (stage, status, table))
         _wire_notes(controls, notes)
-        demo.load(_follow_loading(engine, problem), None, status, concurrency_limit=None, **QUIET)
+        demo.load(_follow_loading(visitors, problem), None, status, concurrency_limit=None, **QUIET)
         demo.unload(_stopper(visitors))
     return demo
 
@@ -98,18 +98,20 @@ def _wire_runs(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.B
             try:
                 request = Request(**dict(zip(controls, values, strict=True)), plain=plain)
             except RequestError as error:
-                yield _shown(Update("bad", str(error)))
+                yield *_shown(Update("bad", str(error))), gr.skip()
                 return
             async with aclosing(visitors.run(page.session_hash or "", request)) as updates:
+                enable: Any = gr.update(interactive=True)  # from here on there is something to stop
                 async for update in updates:
-                    yield _shown(update)
+                    yield *_shown(update), enable
+                    enable = gr.skip()
 
         return decode
 
     run, plain, stop = buttons
     for button, handler in ((run, runner(plain=False)), (plain, runner(plain=True))):
-        armed = button.click(None, None, list(buttons), js=BUSY, **QUIET)
-        job = armed.then(handler, list(controls.values()), list(outputs), concurrency_limit=64, trigger_mode="once", **QUIET)
+        armed = button.click(None, None, [run, plain], js=BUSY, **QUIET)
+        job = armed.then(handler, list(controls.values()), [*outputs, stop], concurrency_limit=64, trigger_mode="once", **QUIET)
         job.then(None, None, list(buttons), js=IDLE, **QUIET)
     stop.click(_stopper(visitors), None, None, queue=False, **QUIET)
 
@@ -145,9 +147,10 @@ def _note(*values: Any) -> tuple[str, str]:
     return f"note:{native}", f"good:{strings.LOSSLESS}" if exact else f"busy:{strings.LOSSY}"
 
 
-def _follow_loading(engine: Engine, problem: str) -> Any:
-    async def follow() -> AsyncIterator[str]:
-        while True:
+def _follow_loading(visitors: Visitors, problem: str) -> Any:
+    async def follow(page: gr.Request) -> AsyncIterator[str]:
+        engine = visitors.engine
+        while not visitors.busy(page.session_hash or ""):  # a run writes the status line itself
             tone, sentence = engine.status()
             yield f"{tone}:{sentence} {problem}"
             if engine.ready or engine.error:

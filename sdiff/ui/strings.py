@@ -1,6 +1,6 @@
 """Every sentence a person reads, in one place. Refuses to know what they are shown on.
 
-`{name}` is filled in where the sentence is used. Definitions follow algorithms.md, section 5.
+`{name}` is filled in where the sentence is used. Numbers are defined in measures.py.
 """
 
 TITLE = "Speculative Diffusion Explorer"
@@ -19,8 +19,14 @@ EXAMPLES = {
 CONTROLS = {
     "prompt": ("Prompt", "What the language model should answer."),
     "noise": ("Noise", "Masked: tokens appear from blanks. Uniform: tokens settle out of random ones."),
-    "steps": ("Denoising steps S", "Drafter passes per block. More steps: better drafts, more time."),
-    "leniency": ("Leniency λ", "0 follows the verifier exactly; 1 keeps every draft."),
+    "steps": (
+        "Denoising steps S",
+        "Drafter passes per block: more passes see more of the block, and take more time. Settling one position a pass, no more than γ are of use.",
+    ),
+    "leniency": (
+        "Leniency λ",
+        "0 is the strict end of the rule; towards 1 it keeps more and more drafts. A token of the language model's own stays strict.",
+    ),
     "rule": ("Acceptance rule", "How leniency turns a refusal into a keep."),
     "proposal": ("Proposal", "The order in which the drafter settles its tokens, and the law they are weighed with."),
     "gamma": ("Block length γ", "Tokens drafted per cycle."),
@@ -36,7 +42,7 @@ PROPOSAL_DEFAULT = "The noise's default"
 MORE = "Sampling and limits"
 RUN, STOP, PLAIN = "Run", "Stop", "Run without drafter"
 NATIVE = "Here: {native}. {help}"
-LOSSLESS = "✓ Lossless: the text follows the language model's own law exactly."
+LOSSLESS = "✓ Lossless: the text follows the language model's own law, but for the rounding of its numbers."
 LOSSY = "≈ Not lossless: the text may differ from the language model's own law."
 
 # Status line.
@@ -54,9 +60,9 @@ FINISHED = {
     "limit": "Done: the token limit was reached after {tokens} tokens.",
     "context": "Done: the model's context is full after {tokens} tokens.",
     "stopped": STOPPED,
-    "error": "The run failed after {tokens} tokens: {error} The text so far is kept.",
+    "error": "The run failed after {tokens} tokens: {error}. The text so far is kept.",
 }
-UNEXPECTED = "an unexpected {kind}; the server's log says more."
+UNEXPECTED = "an unexpected {kind}; the server's log says more"
 
 # The player. Captions are templates for caption.js; ten states are named in states.py.
 CAPTIONS = {
@@ -81,7 +87,7 @@ CAPTIONS = {
         "limit": "The token limit was reached after {tokens} tokens.",
         "context": "The model's context is full after {tokens} tokens.",
         "stopped": "Stopped after {tokens} tokens.",
-        "error": "The run failed: {error}",
+        "error": "The run failed: {error}.",
     },
 }
 PLAYER = {
@@ -95,7 +101,8 @@ PLAYER = {
     "plain": "plain decoding, no drafter",
     "empty": "Nothing to play yet. Press Run to decode a prompt; every step appears here.",
     "setting": "{noise} noise · S = {steps} · γ = {gamma} · rule {rule}, {native}",
-    "where": "{verifier} with a {drafter}, measured on {name}, {dtype}",
+    "where": "{verifier} with a {drafter}, measured on {name}, {threads} threads, {dtype}",
+    "whereAlone": "{verifier} alone, measured on {name}, {threads} threads, {dtype}",
     "ahead": "Grey text is already decoded; the player has not reached it yet.",
     "noise": "noise",
     "step": "step {step}",
@@ -152,8 +159,8 @@ CARD = {
     "failed": "Refused: the coin {u} is not below the keep probability {keep}; missed by {margin}.",
     "unexamined": "Never examined: the examination stopped to the left of it.",
     "ready": "The language model has not judged it yet.",
-    "correction": "Drawn by the language model to replace the refused draft {token}.",
-    "bonus": "Every draft was kept, so the same pass also gave this token.",
+    "correction": "Replaces the refused draft {token}: drawn from what the language model wants more than the drafter does (the residual of the rule).",
+    "bonus": "Every draft was kept, so the same pass also gave this token: drawn from the language model's own law, whatever the leniency.",
     "alone": "Nothing was drafted: one pass of the language model gave this token.",
     "fixedAt": "Took its final value at denoising step {step}.",
     "p": "p, verifier",
@@ -163,7 +170,7 @@ CARD = {
     "residual": "residual",
     "pHelp": "Probability of this token under the language model.",
     "qHelp": "Probability of this token under the law the drafter really drew from.",
-    "fHelp": "The law the acceptance rule aims at; equal to p when lossless.",
+    "fHelp": "What the acceptance rule compares u·q with: the draft is kept when u·q is below f. Equal to p when lossless.",
     "tvHelp": "How far apart the two laws are at this position, from 0 to 1.",
     "residualHelp": "Probability under the law the replacement was drawn from.",
     "topP": "Language model's choices",

@@ -46,7 +46,7 @@ function drawHeader() {
   const settings = run.settings;
   setText($(".sd-setting"), settings.plain ? words.plain : fill(words.setting, settings));
   const where = { ...run.models, ...run.machine };
-  setText($(".sd-where"), where.verifier ? fill(words.where, where) : "");
+  setText($(".sd-where"), where.verifier ? fill(settings.plain ? words.whereAlone : words.where, where) : "");
   setText($(".sd-law"), run.lossless ? words.lossless : words.lossy);
   $(".sd-law").dataset.lossless = run.lossless;
 }
@@ -75,7 +75,8 @@ function drawTransport(state) {
   $(".sd-follow").checked = transport.follow;
   $(".sd-save").disabled = !timeline.end;
   const at = state ? (state.at < 1000 ? milliseconds(state.at) : (state.at / 1000).toFixed(2) + " s") : "";
-  const factor = slowMotion(timeline, transport.head, transport.speed);
+  const live = transport.follow && !timeline.end; // the head then follows the decoder, not the pace
+  const factor = live ? 0 : slowMotion(timeline, transport.head, transport.speed);
   const printed = (x) => (x < 10 ? x.toFixed(1) : x.toFixed(0));
   setText($(".sd-clock"), !state ? "" : !factor ? fill(words.clock, { at })
     : factor >= 1 ? fill(words.slower, { factor: printed(factor), at }) : fill(words.faster, { factor: printed(1 / factor), at }));
