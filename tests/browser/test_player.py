@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
+import threading
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -157,13 +157,16 @@ def test_no_recording_explains_itself(visit, serve, fake, tmp_path):
 
 
 def test_loading_and_failure_keep_the_recording(visit, serve, recorded):
+    seen = threading.Event()
+
     def load(progress):
         progress("Downloading the verifier", 0.25)
-        time.sleep(3)
+        seen.wait(30)
         raise RuntimeError("No network: connect to the internet and start again.")
 
     page = visit(serve(load, recorded))
     expect(page.locator("#status")).to_contain_text("Downloading the verifier, 25%")
+    seen.set()
     expect(page.locator("#status")).to_contain_text("No network: connect to the internet", timeout=10_000)
     before = frame(page)
     page.wait_for_function(f"() => Number(document.querySelector('#player .sd').dataset.frame) !== {before}")
