@@ -282,14 +282,15 @@ def test_the_line_is_first_come_first_served_and_ends():
 def test_the_page_builds_without_a_model_or_recording(tmp_path: Path):
     demo = build(Engine(lambda progress: None), tmp_path)
     assert demo.title == strings.TITLE
-    assert recording(tmp_path) == ("", "", strings.NO_RECORDING)
+    assert recording(tmp_path) == ("", "", "", strings.NO_RECORDING)
 
 
 def test_a_recording_becomes_a_player_value(tmp_path: Path):
     (tmp_path / "b.json").write_text("not json", encoding="utf-8")
-    assert "cannot be shown" in recording(tmp_path)[2]
+    assert "cannot be shown" in recording(tmp_path)[3]
     (tmp_path / "a.json").write_text(small_trace().to_json(), encoding="utf-8")
-    value, figures, problem = recording(tmp_path)
+    value, figures, prompt, problem = recording(tmp_path)
     assert value == source_line("recorded") + small_trace().to_ndjson()
+    assert prompt == small_trace().events[0].prompt
     assert not problem
     assert json.loads(figures)["summary"]["tokens"] == 6

@@ -27,27 +27,27 @@ BUSY = "() => [{__type__: 'update', interactive: false}, {__type__: 'update', in
 IDLE = "() => [{__type__: 'update', interactive: true}, {__type__: 'update', interactive: true}, {__type__: 'update', interactive: false}]"
 
 
-def recording(folder: Path = RECORDED) -> tuple[str, str, str]:
-    """(player value, numbers value, sentence) of the first recorded run by name; the sentence says why there is none."""
+def recording(folder: Path = RECORDED) -> tuple[str, str, str, str]:
+    """(player value, numbers value, prompt, sentence) of the first recorded run by name; the sentence says why there is none."""
     files = sorted(folder.glob("*.json"))
     if not files:
-        return "", "", strings.NO_RECORDING
+        return "", "", "", strings.NO_RECORDING
     try:
         trace = Trace.from_json(files[0].read_text(encoding="utf-8"))
     except (TraceError, OSError, UnicodeDecodeError) as error:
-        return "", "", strings.RECORDING_BROKEN.format(error=error)
-    return source_line("recorded") + trace.to_ndjson(), numbers(trace, "recorded"), ""
+        return "", "", "", strings.RECORDING_BROKEN.format(error=error)
+    return source_line("recorded") + trace.to_ndjson(), numbers(trace, "recorded"), trace.events[0].prompt, ""
 
 
 def build(engine: Engine, folder: Path = RECORDED) -> gr.Blocks:
     """The whole page for one engine. `folder` holds the recorded runs."""
-    trace, figures, problem = recording(folder)
+    trace, figures, prompt, problem = recording(folder)
     visitors = Visitors(engine)
     with gr.Blocks(title=strings.TITLE, analytics_enabled=False, delete_cache=(3600, 3600)) as demo:
         gr.Markdown(f"# {strings.TITLE}\n\n{strings.TAGLINE}", elem_id="intro")
         with gr.Row(elem_id="columns"):
             with gr.Column(elem_id="controls"):
-                controls, buttons, status, notes = _controls()
+                controls, buttons, status, notes = _controls(prompt or next(iter(strings.EXAMPLES.values())))
             stage = player(trace, elem_id="player")
             table = numbers_table(figures, elem_id="numbers")
         _wire_runs(visitors, controls, buttons, (stage, status, table))
@@ -57,7 +57,7 @@ def build(engine: Engine, folder: Path = RECORDED) -> gr.Blocks:
     return demo
 
 
-def _controls() -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HTML, tuple[gr.HTML, gr.HTML]]:
+def _controls(prompt: str) -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HTML, tuple[gr.HTML, gr.HTML]]:
     def labels(field: str) -> dict[str, Any]:
         label, info = strings.CONTROLS[field]
         return {"label": label, "info": info, "elem_id": field}
@@ -67,8 +67,7 @@ def _controls() -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HTML, tuple[g
         return gr.Slider(low, high, getattr(Request, field), step=step, **labels(field))
 
     c: dict[str, Any] = {}
-    first = next(iter(strings.EXAMPLES.values()))
-    c["prompt"] = gr.Textbox(first, lines=3, max_lines=8, **labels("prompt"))
+    c["prompt"] = gr.Textbox(prompt, lines=3, max_lines=8, **labels("prompt"))
     gr.Examples([[text] for text in strings.EXAMPLES.values()], c["prompt"], example_labels=list(strings.EXAMPLES), label="")
     with gr.Row():
         run = gr.Button(strings.RUN, variant="primary", elem_id="run", min_width=90)

@@ -21,11 +21,11 @@ CONTROLS = {
     "noise": ("Noise", "Masked: tokens appear from blanks. Uniform: tokens settle out of random ones."),
     "steps": (
         "Denoising steps S",
-        "Drafter passes per block: more passes see more of the block, and take more time. Settling one position a pass, no more than γ are of use.",
+        "Drafter passes per block. More passes take time and usually make better drafts.",
     ),
     "leniency": (
         "Leniency λ",
-        "0 is the strict end of the rule; towards 1 it keeps more and more drafts. A token of the language model's own stays strict.",
+        "0 is strict; towards 1 the rule keeps more drafts.",
     ),
     "rule": ("Acceptance rule", "How leniency turns a refusal into a keep."),
     "proposal": ("Proposal", "The order in which the drafter settles its tokens, and the law they are weighed with."),
@@ -159,7 +159,7 @@ CARD = {
     "failed": "Refused: the coin {u} is not below the keep probability {keep}; missed by {margin}.",
     "unexamined": "Never examined: the examination stopped to the left of it.",
     "ready": "The language model has not judged it yet.",
-    "correction": "Replaces the refused draft {token}: drawn from what the language model wants more than the drafter does (the residual of the rule).",
+    "correction": "Replaces the refused draft {token}: drawn from the rule's residual, what the language model wants more than the drafter does.",
     "bonus": "Every draft was kept, so the same pass also gave this token: drawn from the language model's own law, whatever the leniency.",
     "alone": "Nothing was drafted: one pass of the language model gave this token.",
     "fixedAt": "Took its final value at denoising step {step}.",
