@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from sdiff import cli
@@ -12,15 +13,27 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sdiff", description="Speculative diffusion decoding of a real language model.")
     commands = parser.add_subparsers(dest="command", required=True)
     decode = commands.add_parser("decode", help="decode one prompt and show every step")
-    decode.add_argument("prompt")
+    decode.add_argument("prompt", help="what to decode; write -- before a prompt that begins with a dash")
     cli.add_request_arguments(decode)
     decode.add_argument("--json", action="store_true", help="print the trace as JSON instead")
     decode.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
     decode.add_argument("--dtype", default="auto", help="auto, bfloat16 or float32 (default auto)")
     decode.add_argument("--threads", type=int, default=0, help="CPU threads, 0: all this process may use (default 0)")
     decode.set_defaults(run=cli.decode_command)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 shows escapes instead of failing
     args = parser.parse_args(argv)
-    return args.run(args)
+    try:
+        status = args.run(args)
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python's own last flush stays quiet
+        if not isinstance(error, BrokenPipeError):
+            print(f"The output could not be written ({error.strerror or error}).", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

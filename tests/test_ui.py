@@ -9,6 +9,7 @@ import string
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,12 @@ from sdiff.ui.numbers import numbers, summary
 from sdiff.ui.page import RECORDED, build, recording
 
 # --------------------------------------------------------------------------------- templates and words
+
+
+def run_async(coroutine):
+    """asyncio.run on a thread of its own: browser tests keep an event loop running in the main one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 def test_templates_hold_nothing_that_gradio_would_run():
@@ -139,12 +146,21 @@ def last_event(update: Update) -> t.Event:
 
 
 def test_a_run_streams_a_growing_trace():
-    updates = asyncio.run(collect(Visitors(ready(Scripted(brief)))))
+    updates = run_async(collect(Visitors(ready(Scripted(brief)))))
     traces = [u.trace for u in updates if u.trace]
     assert all(b.startswith(a) for a, b in itertools.pairwise(traces))
     assert traces[-1].startswith('{"kind":"source","source":"live"')
     assert last_event(updates[-1]).reason == "limit"
     assert updates[-1].sentence == strings.FINISHED["limit"].format(tokens=6)
+
+
+def test_a_stop_that_overtakes_its_run_is_kept_for_a_moment():
+    visitors = Visitors(ready(Scripted(brief)))
+    visitors.stop("a")
+    assert run_async(collect(visitors))[-1].sentence == strings.STOPPED.format(tokens=0)
+    visitors.stop("a")
+    time.sleep(1.05)
+    assert last_event(run_async(collect(visitors))[-1]).reason == "limit"
 
 
 def test_stopping_ends_the_run_and_keeps_its_events():
@@ -159,7 +175,7 @@ def test_stopping_ends_the_run_and_keeps_its_events():
         visitors.stop("a")
         return await asyncio.wait_for(task, 2)
 
-    updates = asyncio.run(scenario())
+    updates = run_async(scenario())
     assert last_event(updates[-1]).reason == "stopped"
     assert (pair.active, len(visitors.engine.waiting)) == (0, 0)
 
@@ -176,7 +192,7 @@ def test_leaving_the_page_frees_the_decoder():
         await run.aclose()
         assert (pair.active, len(visitors.engine.waiting)) == (0, 0)
 
-    asyncio.run(scenario())
+    run_async(scenario())
 
 
 def test_leaving_while_waiting_gives_up_the_place():
@@ -191,7 +207,7 @@ def test_leaving_while_waiting_gives_up_the_place():
         await first.aclose()
         assert len(visitors.engine.waiting) == 0
 
-    asyncio.run(scenario())
+    run_async(scenario())
 
 
 def test_two_visitors_wait_their_turn():
@@ -210,7 +226,7 @@ def test_two_visitors_wait_their_turn():
         visitors.stop("b")
         return await second
 
-    updates = asyncio.run(scenario())
+    updates = run_async(scenario())
     assert updates[0].sentence == strings.WAITING_LINE.format(ahead=1)
     assert any(u.trace for u in updates)
     assert pair.worst == 1
@@ -229,7 +245,7 @@ def told(_: Request) -> Iterator[t.Event]:
 
 @pytest.mark.parametrize(("script", "words"), [(broken, "KeyError"), (told, "The verifier returned NaN.")])
 def test_a_failing_run_says_so_and_keeps_its_text(script, words):
-    update = asyncio.run(collect(Visitors(ready(Scripted(script)))))[-1]
+    update = run_async(collect(Visitors(ready(Scripted(script)))))[-1]
     assert update.tone == "bad"
     assert words in update.sentence
     assert "secret" not in update.sentence
@@ -244,7 +260,7 @@ def test_a_request_the_pair_refuses_is_one_sentence():
         raise RequestError("The prompt has 9,000 tokens; shorten it.")
         yield
 
-    update = asyncio.run(collect(Visitors(ready(Scripted(refuse)))))[-1]
+    update = run_async(collect(Visitors(ready(Scripted(refuse)))))[-1]
     assert (update.tone, update.sentence, update.trace) == ("bad", "The prompt has 9,000 tokens; shorten it.", None)
 
 
@@ -260,7 +276,7 @@ def test_loading_is_told_and_its_failure_too():
     time.sleep(0.05)
     assert engine.status() == ("busy", strings.LOADING.format(what="Downloading the verifier, 50%"))
     go.set()
-    updates = asyncio.run(collect(Visitors(engine)))
+    updates = run_async(collect(Visitors(engine)))
     assert updates[-1].tone == "bad"
     assert "No network" in updates[-1].sentence
 

@@ -103,7 +103,7 @@ class Engine:
     def status(self) -> tuple[str, str]:
         """(tone, sentence) for a visitor who is not running anything."""
         if self.error:
-            return "bad", strings.LOAD_FAILED.format(error=self.error)
+            return "bad", strings.LOAD_FAILED.format(error=self.error.rstrip("."))
         if not self.ready:
             return "busy", strings.LOADING.format(what=self.what)
         return "good", strings.READY

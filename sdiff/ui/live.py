@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 BATCH_SECONDS = 0.08
 POLL_SECONDS = 0.25
 NUMBERS_SECONDS = 0.3
+EARLY_SECONDS = 1.0
 RUNS = itertools.count(1)
 
 
@@ -65,11 +66,15 @@ class Visitors:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._stops: dict[str, threading.Event] = {}
+        self._early: dict[str, float] = {}  # stops that overtook their run on a busy server, and when
 
     def stop(self, page: str) -> None:
         """Ask the page's run to stop; it does within one denoising step."""
         if flag := self._stops.get(page):
             flag.set()
+        else:
+            now = time.monotonic()
+            self._early = {p: at for p, at in self._early.items() if now - at < EARLY_SECONDS} | {page: now}
 
     def busy(self, page: str) -> bool:
         """Is a run of this page waiting or decoding?"""
@@ -77,13 +82,17 @@ class Visitors:
 
     async def run(self, page: str, request: Request) -> AsyncGenerator[Update, None]:
         """Wait for the models and the line, then stream the run. A new run of a page replaces its old one."""
-        self.stop(page)
+        early = self._early.pop(page, None)
+        if page in self._stops:
+            self.stop(page)
         try:
             ticket = self.engine.waiting.join()
         except LineFull:
             yield Update("bad", strings.LINE_FULL)
             return
         stop = self._stops[page] = threading.Event()
+        if early and time.monotonic() - early < EARLY_SECONDS:
+            stop.set()
         try:
             while (wait := self._wait(ticket)) is not None:
                 yield wait
@@ -156,4 +165,4 @@ def _nothing(error: Exception | None) -> tuple[str, str]:
 
 def _outcome(end: End) -> tuple[str, str]:
     sentence = strings.FINISHED.get(end.reason, strings.STOPPED)
-    return ("bad" if end.reason == "error" else "good"), sentence.format(tokens=len(end.tokens), error=end.error)
+    return ("bad" if end.reason == "error" else "good"), sentence.format(tokens=len(end.tokens), error=end.error.rstrip("."))

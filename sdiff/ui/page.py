@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
@@ -11,7 +12,7 @@ import anyio
 import gradio as gr
 from starlette.middleware import Middleware
 
-from sdiff.request import LIMITS, NOISES, PROPOSALS, RULES, Request, RequestError, is_lossless
+from sdiff.request import LIMITS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, RULES, Request, RequestError, is_lossless
 from sdiff.trace import Trace, TraceError
 from sdiff.ui import strings
 from sdiff.ui.components import line, numbers_table, player, read
@@ -22,9 +23,11 @@ from sdiff.ui.numbers import numbers
 
 RECORDED = Path(__file__).parents[2] / "precomputed" / "recorded"
 WEIGHED = ("noise", "steps", "leniency", "rule", "proposal", "gamma")  # the settings that decide losslessness
+RECORDING_NOTE = {"busy": strings.PLAYS_MEANWHILE, "bad": strings.STAYS_USABLE}
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 BUSY = "() => [{__type__: 'update', interactive: false}, {__type__: 'update', interactive: false}]"
 IDLE = "() => [{__type__: 'update', interactive: true}, {__type__: 'update', interactive: true}, {__type__: 'update', interactive: false}]"
+REFUSED = IDLE.replace("]", f", {json.dumps('bad:' + strings.REFUSED)}]")
 
 
 def recording(folder: Path = RECORDED) -> tuple[str, str, str, str]:
@@ -67,7 +70,7 @@ def _controls(prompt: str) -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HT
         return gr.Slider(low, high, getattr(Request, field), step=step, **labels(field))
 
     c: dict[str, Any] = {}
-    c["prompt"] = gr.Textbox(prompt, lines=3, max_lines=8, **labels("prompt"))
+    c["prompt"] = gr.Textbox(prompt, max_length=MAX_PROMPT_CHARACTERS, lines=3, max_lines=8, **labels("prompt"))
     gr.Examples([[text] for text in strings.EXAMPLES.values()], c["prompt"], example_labels=list(strings.EXAMPLES), label="")
     with gr.Row():
         run = gr.Button(strings.RUN, variant="primary", elem_id="run", min_width=90)
@@ -110,8 +113,11 @@ def _wire_runs(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.B
     run, plain, stop = buttons
     for button, handler in ((run, runner(plain=False)), (plain, runner(plain=True))):
         armed = button.click(None, None, [run, plain], js=BUSY, **QUIET)
-        job = armed.then(handler, list(controls.values()), [*outputs, stop], concurrency_limit=64, trigger_mode="once", **QUIET)
+        job = armed.then(
+            handler, list(controls.values()), [*outputs, stop], preprocess=False, concurrency_limit=64, trigger_mode="once", **QUIET
+        )
         job.then(None, None, list(buttons), js=IDLE, **QUIET)
+        job.failure(None, None, [*buttons, outputs[1]], js=REFUSED, **QUIET)  # Gradio skips `then` when the server refuses a job
     stop.click(_stopper(visitors), None, None, queue=False, **QUIET)
 
 
@@ -130,7 +136,7 @@ def _stopper(visitors: Visitors) -> Any:
 
 def _wire_notes(controls: dict[str, Any], notes: tuple[gr.HTML, gr.HTML]) -> None:
     inputs = [controls[name] for name in WEIGHED]
-    gr.on([c.change for c in inputs], _note, inputs, list(notes), queue=False, **QUIET)
+    gr.on([c.change for c in inputs], _note, inputs, list(notes), preprocess=False, queue=False, **QUIET)  # Request checks raw values
     for note, value in zip(notes, _note(*(c.value for c in inputs)), strict=True):
         note.value = value
 
@@ -151,7 +157,7 @@ def _follow_loading(visitors: Visitors, problem: str) -> Any:
         engine = visitors.engine
         while not visitors.busy(page.session_hash or ""):  # a run writes the status line itself
             tone, sentence = engine.status()
-            yield f"{tone}:{sentence} {problem}"
+            yield f"{tone}:{sentence} {problem or RECORDING_NOTE.get(tone, '')}"
             if engine.ready or engine.error:
                 return
             await anyio.sleep(POLL_SECONDS)

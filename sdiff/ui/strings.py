@@ -46,12 +46,15 @@ LOSSLESS = "✓ Lossless: the text follows the language model's own law, but for
 LOSSY = "≈ Not lossless: the text may differ from the language model's own law."
 
 # Status line.
-LOADING = "Getting the models ready: {what}. The recorded run plays meanwhile."
+LOADING = "Getting the models ready: {what}."
+PLAYS_MEANWHILE = "The recorded run plays meanwhile."
 LOADING_START = "opening the model files"
-LOAD_FAILED = "No live runs: {error} The recorded run stays usable."
+LOAD_FAILED = "No live runs: {error}."
+STAYS_USABLE = "The recorded run stays usable."
 READY = "Ready. Press Run to decode your prompt."
 WAITING_MODEL = "Your run starts as soon as the models are ready: {what}."
 WAITING_LINE = "Waiting: {ahead} ahead of you in the line."
+REFUSED = "The server did not take the run: it is busy, or the request was too large. Nothing is lost; try again in a moment."
 LINE_FULL = "The line is full; please try again in a minute."
 RUNNING = "Decoding: {tokens} tokens so far."
 STOPPED = "Stopped after {tokens} tokens."

@@ -124,6 +124,27 @@ def test_a_wrong_setting_is_explained(page):
     expect(page.locator("#run")).to_be_enabled()
 
 
+def test_a_run_the_server_refuses_says_so_and_can_be_tried_again(page):
+    page.route("**/queue/join*", lambda route: route.fulfill(status=503, content_type="application/json", body='{"detail": "Queue is full."}'))
+    page.locator("#run").click()
+    expect(page.locator("#status")).to_contain_text("The server did not take the run")
+    expect(page.locator("#run")).to_be_enabled()
+    expect(page.locator("#stop")).to_be_disabled()
+    page.unroute("**/queue/join*")
+    start(page, "again")
+    finished(page)
+
+
+def test_an_emptied_box_is_explained_and_never_leaves_a_stale_note(page):
+    box = page.locator("#leniency input[type=number]")
+    box.fill("")
+    box.press("Tab")
+    box.fill("0.7")
+    box.press("Tab")
+    expect(page.locator("#native")).to_contain_text("λ = 0.7")
+    expect(page.locator("#law")).to_contain_text("Not lossless")
+
+
 def test_notes_follow_the_settings(page):
     expect(page.locator("#law")).to_contain_text("✓ Lossless")
     page.locator("#leniency input[type=number]").fill("0.2")

@@ -45,7 +45,7 @@ function sayCycle(timeline, state, words) {
   return parts.join("; ") + ".";
 }
 function sayEnd(timeline, state, words) {
-  return fill(words.end[state.end.reason] || state.end.reason, { tokens: state.end.tokens.length, error: state.end.error });
+  return fill(words.end[state.end.reason] || state.end.reason, { tokens: state.end.tokens.length, error: state.end.error.replace(/\.$/, "") });
 }
 function lastVerdict(state) {
   return state.checks.reduce((last, check, i) => (check.verdict ? i : last), -1);
