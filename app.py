@@ -12,12 +12,16 @@ from sdiff.ui.page import build, launch
 from sdiff.ui.strings import TITLE
 
 
+def port(text: str) -> int:
+    if not 1 <= (number := int(text)) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port: use 1 to 65535")
+    return number
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Watch a language model decode with a diffusion drafter.")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 for the whole network")
-    parser.add_argument(
-        "--port", type=int, choices=range(1, 65536), metavar="PORT", default=None, help="port; by default the first free one from 7860"
-    )
+    parser.add_argument("--port", type=port, default=None, help="port; by default the first free one from 7860")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--dtype", default="auto", choices=("auto", "bfloat16", "float32"))
     parser.add_argument("--threads", type=int, default=0, help="CPU threads for the models; by default all this process may use")
@@ -36,10 +40,9 @@ def main() -> None:
     demo = build(engine)
     try:
         url = launch(demo, args.host, args.port, prevent_thread_lock=True, quiet=True)
-    except Exception as error:  # a busy port, an address that is not this machine's, a malformed one
-        raise SystemExit(
-            f"The page cannot be served at {args.host}, port {args.port or 'any'} ({error}). Choose another --host or --port."
-        ) from None
+    except Exception:  # Gradio reports a busy port and a wrong address alike, and misnames the latter
+        where = f"{args.host}, port {args.port or 'any'}"
+        raise SystemExit(f"The page cannot be served at {where}: it is busy, or no address of this machine.") from None
     print(f"{TITLE}: {url}", flush=True)
     engine.start()  # after the port answers: loading must not slow the first screen
     demo.block_thread()
