@@ -125,7 +125,9 @@ def test_a_wrong_setting_is_explained(page):
 
 
 def test_a_run_the_server_refuses_says_so_and_can_be_tried_again(page):
-    page.route("**/queue/join*", lambda route: route.fulfill(status=503, content_type="application/json", body='{"detail": "Queue is full."}'))
+    page.route(
+        "**/queue/join*", lambda route: route.fulfill(status=503, content_type="application/json", body='{"detail": "Queue is full."}')
+    )
     page.locator("#run").click()
     expect(page.locator("#status")).to_contain_text("The server did not take the run")
     expect(page.locator("#run")).to_be_enabled()
