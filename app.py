@@ -24,7 +24,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=port, default=None, help="port; by default the first free one from 7860")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--dtype", default="auto", choices=("auto", "bfloat16", "float32"))
-    parser.add_argument("--threads", type=int, default=0, help="CPU threads for the models; by default all this process may use")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=0,
+        help="CPU threads for the models; by default one core is left for the page, which often runs beside them",
+    )
     return parser.parse_args()
 
 
@@ -32,9 +37,9 @@ def main() -> None:
     args = arguments()
 
     def load(progress: Progress) -> object:
-        from sdiff.pairs import load_pair  # pulls torch; kept out of the first screen's way
+        from sdiff.pairs import load_pair, usable_cores  # pulls torch; kept out of the first screen's way
 
-        return load_pair(device=args.device, dtype=args.dtype, progress=progress, threads=args.threads)
+        return load_pair(device=args.device, dtype=args.dtype, progress=progress, threads=args.threads or max(1, usable_cores() - 1))
 
     engine = Engine(load)
     demo = build(engine)
