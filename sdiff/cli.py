@@ -22,7 +22,7 @@ from sdiff.ui.states import LIGHT, STATES
 _LINES = {"solid": "", "double": " underline", "strike": " strike", "faint": " dim", "bold": " bold", "thick": " bold"}
 OUTCOMES = {s.name: (s.glyph, f"{LIGHT[s.fill][1]} on {LIGHT[s.fill][0]}{_LINES[s.line]}") for s in STATES if s.fill in LIGHT}
 HELP = {
-    "noise": "diffusion noise of the drafter", "steps": "denoising passes per block", "leniency": "0 lossless … 1 accept every draft", "rule": "acceptance rule",
+    "noise": "diffusion noise of the drafter", "steps": "denoising passes per block", "leniency": "0 strict … 1 keeps the most drafts the rule can", "rule": "acceptance rule",
     "proposal": "how the block is drawn", "gamma": "drafted tokens per block", "temperature": "0: argmax", "top_k": "0: off", "top_p": "1: off", "seed": "same seed, same run",
     "max_tokens": "most new tokens", "raw": "no chat template", "plain": "no drafter: the baseline",
 }  # fmt: skip

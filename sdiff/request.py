@@ -43,9 +43,9 @@ class Knob:
     value: Callable[[float], float]
 
     def native(self, leniency: float) -> str:
-        """The native setting in words, for example "ℓ = 0.8"."""
+        """The native setting in words, for example "ℓ = 0.8". Whether a run is lossless depends on more: `is_lossless`."""
         if leniency == 0 or not self.symbol:
-            return "lossless"
+            return "λ = 0" if self.symbol else "λ unused"
         value = self.value(leniency)
         return f"{self.symbol} = {value:.3g}" if value < 1e4 else f"{self.symbol} = all"
 

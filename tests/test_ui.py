@@ -75,7 +75,7 @@ def small_trace() -> t.Trace:
 def test_numbers_follow_their_definitions():
     trace = small_trace()
     assert summary(statistics(trace.events)) == {
-        "tokens": 6, "prefill_ms": 10, "tokens_per_second": pytest.approx(6 / 0.144), "tau": 3.0, "draft_ms": 30, "verify_ms": 40, "examine_ms": 2,
+        "tokens": 6, "prefill_ms": 10, "tokens_per_second": pytest.approx(6 / 0.144), "tau": 3.0, "draft_ms": 30, "verify_ms": 40, "examine_ms": 2, "lenient": 0,
     }  # fmt: skip
     assert set(summary(statistics(trace.events))) == set(strings.NUMBERS)
     rows = rates(statistics(trace.events))

@@ -20,7 +20,7 @@ def summary(stats: dict[str, Any]) -> dict[str, float]:
     if ms["prefill"]:
         values["prefill_ms"] = ms["prefill"]
     if cycles:
-        values |= {key: stats[key] for key in ("tokens_per_second", "tau")}
+        values |= {key: stats[key] for key in ("tokens_per_second", "tau", "lenient")}
         values |= {f"{phase}_ms": ms[phase] / cycles for phase in ("draft", "verify", "examine")}
     return values
 
@@ -29,7 +29,8 @@ def name(run: Run) -> str:
     """The settings of a run in a few words."""
     if run.settings.get("plain"):
         return strings.PLAIN_NAME
-    known = {key: run.settings.get(key, "?") for key in ("noise", "steps", "native")}
+    known = {key: run.settings.get(key, "?") for key in ("noise", "steps", "rule", "native", "proposal")}
+    known["law"] = strings.PLAYER["lossless" if run.lossless else "lossy"]
     return strings.RUN_NAME.format(**known)
 
 

@@ -77,6 +77,7 @@ def _controls(prompt: str) -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HT
         stop = gr.Button(strings.STOP, interactive=False, elem_id="stop", min_width=90)
     plain = gr.Button(strings.PLAIN, elem_id="plain", size="sm")
     status = line(elem_id="status")
+    gr.Markdown(strings.NEXT_RUN)
     c["noise"] = gr.Radio([(strings.NOISE_LABELS[n], n) for n in NOISES], value=Request.noise, **labels("noise"))
     c["steps"], c["leniency"] = slider("steps", 1), slider("leniency", 0.01)
     c["rule"] = gr.Dropdown([(knob.label, name) for name, knob in RULES.items()], value=Request.rule, **labels("rule"))

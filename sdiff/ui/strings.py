@@ -40,6 +40,7 @@ CONTROLS = {
 NOISE_LABELS = {"masked": "Masked", "uniform": "Uniform"}
 PROPOSAL_DEFAULT = "The noise's default"
 MORE = "Sampling and limits"
+NEXT_RUN = "### Settings of your next run"
 RUN, STOP, PLAIN = "Run", "Stop", "Run without drafter"
 NATIVE = "Here: {native}. {help}"
 LOSSLESS = "✓ Lossless: the text follows the language model's own law, but for the rounding of its numbers."
@@ -104,8 +105,8 @@ PLAYER = {
     "plain": "plain decoding, no drafter",
     "empty": "Nothing to play yet. Press Run to decode a prompt; every step appears here.",
     "setting": "{noise} noise · S = {steps} · γ = {gamma} · rule {rule}, {native}",
-    "where": "{verifier} with a {drafter}, measured on {name}, {threads} threads, {dtype}",
-    "whereAlone": "{verifier} alone, measured on {name}, {threads} threads, {dtype}",
+    "where": "{verifier} with a {drafter}, measured on {name}, threads: {threads}, {dtype}",
+    "whereAlone": "{verifier} alone, measured on {name}, threads: {threads}, {dtype}",
     "ahead": "Grey text is already decoded; the player has not reached it yet.",
     "noise": "noise",
     "step": "step {step}",
@@ -135,7 +136,7 @@ PLAYER = {
     "clock": "{at} measured",
     "keys": "Keys",
     "legend": "What the marks mean",
-    "coins": "Coin: the bar is the keep probability, the tick is the coin. The draft is kept when the tick lies on the bar.",
+    "coins": "Coin: a random number from 0 to 1, drawn once per draft (the tick). The bar is the keep probability; the draft is kept when the tick lies on it.",
 }
 KEYS = (
     ("Space", "play or pause"),
@@ -157,9 +158,9 @@ CARD = {
     },
     "hint": "Point at, focus or tap a token to see why it was kept or refused.",
     "title": "Position {position}: {token}",
-    "passed": "Kept: the coin {u} is below the keep probability {keep}; passed by {margin}.",
+    "passed": "Kept: the coin {u} is below the keep probability {keep} = min(1, f ÷ q); passed by {margin}.",
     "lenient": "Kept by leniency: the coin {u} is below {keep}, but not below the strict {strict}. Passed by {margin}.",
-    "failed": "Refused: the coin {u} is not below the keep probability {keep}; missed by {margin}.",
+    "failed": "Refused: the coin {u} is not below the keep probability {keep} = min(1, f ÷ q); missed by {margin}.",
     "unexamined": "Never examined: the examination stopped to the left of it.",
     "ready": "The language model has not judged it yet.",
     "correction": "Replaces the refused draft {token}: drawn from the rule's residual, what the language model wants more than the drafter does.",
@@ -194,9 +195,10 @@ NUMBERS = {
     "draft_ms": ("Draft", "ms/cycle", "measured", "All denoising steps of a block, mean over cycles."),
     "verify_ms": ("Check", "ms/cycle", "measured", "The one pass of the language model over the block, mean over cycles."),
     "examine_ms": ("Examine", "ms/cycle", "measured", "Flipping the coins and drawing the last token, mean over cycles."),
+    "lenient": ("Kept by leniency", "", "measured", "Drafts that the same coins would have refused at λ = 0."),
     "prefill_ms": ("Prompt", "ms", "measured", "Reading the prompt, once."),
 }
-RUN_NAME = "{noise}, S\u00a0=\u00a0{steps}, {native}"
+RUN_NAME = "{noise}, S\u00a0=\u00a0{steps}, {rule}, {native}, {proposal}: {law}"
 PLAIN_NAME = "without drafter"
 TABLE = {
     "title": "Numbers",

@@ -79,7 +79,7 @@ function choices(timeline, title, alternatives, token, words) {
     bar.style.width = 100 * probability + "%";
     const track = el("span", "sd-track");
     track.append(bar);
-    row.append(el("span", "sd-choice-token", visible(label(timeline, id))), track, el("span", "sd-choice-p", number(probability)));
+    row.append(el("span", "sd-choice-token", visible(label(timeline, id))), track, el("span", "sd-choice-p", probability < 0.001 ? "<0.001" : number(probability)));
     box.append(row);
   }
   return box;
