@@ -252,9 +252,10 @@ def test_every_draft_token_has_the_law_it_is_weighed_with(name, drafts):
 
 @pytest.mark.parametrize("name", EXACT)
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule != "lossless"])
-def test_lenient_rules_emit_their_claimed_law_with_every_proposal(name, rule, drafts):
+@pytest.mark.parametrize(("size", "gamma", "steps"), [(2, 2, 2), (2, 1, 3), (3, 1, 2), (4, 1, 1), (3, 2, 1)])
+def test_lenient_rules_emit_their_claimed_law_with_every_proposal(name, rule, size, gamma, steps, drafts):
     """Position 1 emits the mixture over q₁ of the rule's own law; under `tv` that is (1−λ)p + λE[q₁]."""
-    size, gamma, steps, leniency = 2, 2, 2, 0.4
+    leniency = 0.4
     verifier, made = TableVerifier(size), make_rule(rule, leniency)
     p = Shape().law(verifier.row([0])[None])[0]
     got = marginal(

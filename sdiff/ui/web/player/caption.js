@@ -4,6 +4,33 @@ const fill = (template, values) => template.replace(/\{(\w+)\}/g, (all, key) => 
 const label = (timeline, token) => (token in timeline.pieces ? timeline.pieces[token] : "#" + token);
 const visible = (text) => text.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/ /g, "␣");
 const quoted = (timeline, token) => "“" + visible(label(timeline, token)) + "”";
+
+// Labels of a row of tokens. Tokens that split one character carry bytes (text.py): the first shows the character, the rest "…".
+function rowLabels(timeline, tokens) {
+  const labels = tokens.map((token) => (token === null ? "" : label(timeline, token)));
+  const shown = labels.map(visible);
+  for (let i = 0; i < labels.length; i++) {
+    const bytes = [];
+    for (let j = i; j < labels.length && bytesOf(labels[j]); j++) {
+      bytes.push(...bytesOf(labels[j]));
+      const text = decoded(bytes);
+      if (text === null) continue;
+      shown.fill("…", i, j + 1);
+      shown[i] = visible(text);
+      i = j;
+      break;
+    }
+  }
+  return shown;
+}
+const bytesOf = (text) => (/^⟨[0-9A-F]{2}( [0-9A-F]{2})*⟩$/.test(text) ? text.slice(1, -1).split(" ").map((byte) => parseInt(byte, 16)) : null);
+function decoded(bytes) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(new Uint8Array(bytes));
+  } catch {
+    return null; // not a whole character yet, or never
+  }
+}
 const number = (x) => (x === 0 || x === 1 ? String(x) : x < 0.001 || (x > 0.999 && x < 1) ? x.toPrecision(3) : x.toFixed(3));
 const milliseconds = (ms) => (ms < 10 ? ms.toFixed(1) : ms.toFixed(0)) + " ms";
 

@@ -93,10 +93,10 @@ function makeBlock(table, shape, words) {
 }
 
 function drawBlock(block, timeline, state, states, words) {
-  const draw = (chip, i, cell) => {
+  const labelled = (cells) => rowLabels(timeline, cells.map((cell) => (cell.state === "masked" ? null : cell.token)));
+  const draw = (chip, i, cell, token) => {
     if (!cell) return hideChip(chip);
     const look = states[cell.state];
-    const token = cell.state === "masked" ? "" : visible(label(timeline, cell.token));
     setChip(chip, look, token, fill(token ? words.chip : words.chipEmpty, { position: i + 1, token, word: look.word }));
     chip.classList.toggle("sd-carried", cell.fresh === false);
   };
@@ -104,19 +104,21 @@ function drawBlock(block, timeline, state, states, words) {
     const row = state.rows.find((candidate) => candidate.step === r);
     tr.classList.toggle("sd-now", state.kind === "denoise" && row === state.rows[state.rows.length - 1]);
     tr.classList.toggle("sd-waiting", !row);
-    chips.forEach((chip, i) => draw(chip, i, row && row.cells[i]));
+    const labels = row ? labelled(row.cells) : [];
+    chips.forEach((chip, i) => draw(chip, i, row && row.cells[i], labels[i]));
   });
   const done = state.verify;
   block.check.classList.toggle("sd-waiting", !done);
   block.check.classList.toggle("sd-now", state.kind === "verify");
   setText(block.bracket, done ? fill(words.bracket, { n: done.tokens.length, ms: milliseconds(done.ms) }) : state.rows.length ? words.bracketWaiting : "");
   const now = state.kind === "verdict" ? lastVerdict(state) : -1;
+  const checked = labelled(state.checks), put = labelled(state.outcome);
   block.checks.forEach((chip, i) => {
-    draw(chip, i, state.checks[i]);
+    draw(chip, i, state.checks[i], checked[i]);
     chip.classList.toggle("sd-now", i === now);
     drawCoin(block.coins[i], state.checks[i] && state.checks[i].verdict);
   });
-  block.written.forEach((chip, i) => draw(chip, i, state.outcome[i]));
+  block.written.forEach((chip, i) => draw(chip, i, state.outcome[i], put[i]));
 }
 function drawCoin(bar, verdict) {
   bar.classList.toggle("sd-flipped", Boolean(verdict));
