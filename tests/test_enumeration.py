@@ -3,7 +3,7 @@
 Covered, each against the verifier's joint law of the next γ+1 tokens to 1e-9:
 - masked, all proposals: V ≤ 4, γ ≤ 3, S ∈ {1, 2, 3}, complete;
 - uniform, all proposals: (V, γ, S) in UNIFORM; all but one_hot also at (2, 3, 2) or (3, 2, 2); left out for their cost:
-  γ = 3 with S = 3 or V > 2, V ≥ 3 with γ > 1 and S > 2;
+  γ = 3 with S = 3 or V > 2, V ≥ 3 with γ > 1 and S > 2, (4, 2, 2);
 - whole runs of several cycles (masked V = 3, uniform V = 2), ends of text, shrunken blocks, foreign draft vocabularies,
   temperature, top-k, top-p.
 The larger cases enumerate one cycle and let the verifier continue what it emitted: the cycle is lossless iff that is the
