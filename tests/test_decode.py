@@ -1,4 +1,4 @@
-"""The loop on table models: ends, limits, failures, stopping, seeds and counts. Its laws are in test_enumeration.py."""
+"""The loop on table models: ends, limits, failures, stopping, seeds and counts. Its laws are in test_blocks.py and test_enumeration.py."""
 
 import math
 from collections import Counter

@@ -22,6 +22,25 @@ def test_probabilities_multiply_along_paths_and_add_up_to_one():
     assert law_of(lambda dice: 7) == {7: 1.0}
 
 
+def test_the_enumeration_visits_every_outcome_once():
+    def run(dice):
+        first = int(dice.draw(torch.tensor([[1.0, 0.0, 3.0]])))
+        return (
+            first,
+            int(dice.draw(torch.tensor([[1.0, 1.0]]))) if first else -1,
+            tuple(dice.coins(torch.tensor([0.5, 2.0]), torch.tensor([1.0, 1.0])).lt(0.5).tolist()),
+        )
+
+    outcomes = list(enumerate_outcomes(run))
+    assert {o: w for o, w in outcomes} == {
+        (0, -1, (True, True)): 0.125, (0, -1, (False, True)): 0.125,
+        **{(2, second, (kept, True)): 0.1875 for second in (0, 1) for kept in (True, False)},
+    }  # fmt: skip
+    assert len(outcomes) == 6
+    behind = dict(enumerate_outcomes(run, [1, 0]))  # the token 2, then the token 0
+    assert behind == {(2, 0, (True, True)): 0.5, (2, 0, (False, True)): 0.5}
+
+
 def test_a_coin_has_two_outcomes_unless_it_is_certain():
     f, q = torch.tensor([0.2, 0.5, 0.0]), torch.tensor([0.8, 0.5, 0.3])
     law = law_of(lambda dice: tuple((dice.coins(f, q) * q < f).tolist()))

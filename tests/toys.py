@@ -174,14 +174,6 @@ def distance(one: Mapping[Any, float], other: Mapping[Any, float]) -> float:
     return 0.5 * sum(abs(one.get(k, 0.0) - other.get(k, 0.0)) for k in {*one, *other})
 
 
-def marginal(law: Law, size: int) -> Tensor:
-    """Law of the first token, [size] float64."""
-    row = torch.zeros(size, dtype=torch.float64)
-    for tokens, weight in law.items():
-        row[tokens[0]] += weight
-    return row
-
-
 def timeless(events: Sequence[Event]) -> list[dict[str, Any]]:
     """Events as dictionaries without what a clock says."""
     bare = []
