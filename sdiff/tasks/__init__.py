@@ -1,0 +1,74 @@
+"""What the pair is asked to do: seeded problems with worked solutions, and graders. Knows text; refuses to know models.
+
+Splits are disjoint twice: a family of problems belongs to one split, and so does every draw of its parameters.
+"""
+
+from __future__ import annotations
+
+import importlib
+import random
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+SPLITS = ("train", "validation", "test")
+TASKS = ("reasoning", "coding", "chat")
+EXTRA = ("humaneval",)  # only where its package is installed, and only to test
+
+
+@dataclass(frozen=True)
+class Item:
+    """One problem. `solution`: a worked answer as the adapter learns it, "" where there is none; `key`: what the grader compares with."""
+
+    task: str
+    family: str
+    prompt: str
+    solution: str = ""
+    key: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Grade:
+    """Is the answer right? `why`: one sentence for a person."""
+
+    right: bool
+    why: str
+
+
+def split_of(*parameters: object) -> str:
+    """The split that a draw of parameters belongs to, by its hash: 80 % train, 10 % validation, 10 % test."""
+    bucket = zlib.crc32(repr(parameters).encode()) % 10
+    return SPLITS[max(0, bucket - 7)]
+
+
+def mixed(families: list[tuple[str, Callable[[random.Random], Item | None]]], seed: int) -> Iterator[Item]:
+    """An endless stream over shuffled rounds of `families`, the same for the same seed; a draw of None is drawn again."""
+    rng = random.Random(seed)
+    while True:
+        for _, draw in rng.sample(families, len(families)):
+            item = None
+            while item is None:
+                item = draw(rng)
+            yield item
+
+
+def _module(name: str) -> Any:
+    """The module of a task; imported only now, since the graders bring the sandbox along. Raises ValueError."""
+    if name not in TASKS + EXTRA:
+        raise ValueError(f"unknown task {name}; there are {', '.join(TASKS + EXTRA)}")
+    return importlib.import_module(f"sdiff.tasks.{name}")
+
+
+def items(task: str, split: str, seed: int) -> Iterator[Item]:
+    """Endless problems of one task and split, each family equally often. Raises ValueError on an unknown name."""
+    if split not in SPLITS:
+        raise ValueError(f"unknown split {split}; there are {', '.join(SPLITS)}")
+    return mixed(_module(task).families(split), seed)
+
+
+def grade(item: Item, answer: str) -> Grade:
+    """Grade an answer. Coding answers run in the sandbox. Raises ValueError for a task without a grader."""
+    if not hasattr(_module(item.task), "grade"):
+        raise ValueError(f"{item.task} has no grader")
+    return _module(item.task).grade(item, answer)
