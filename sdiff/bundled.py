@@ -1,4 +1,4 @@
-"""The bundled models on disk: verifier weights and tokenizer from the GGUF, drafter shards from `precomputed/drafters`.
+"""The bundled models on disk: verifier weights and tokenizer from the GGUF, adapter and drafters from `precomputed`.
 
 Knows file formats; refuses to know decoding.
 """
@@ -20,14 +20,21 @@ from torch import Tensor
 from sdiff.fetch import SHA256, PairError, Progress, cache_folder, fetch_verifier, sha256
 from sdiff.layers import Dimensions
 from sdiff.network import BlockDenoiser
+from sdiff.trace import MASKED
 from sdiff.verifier import Llama
 
-DRAFTERS = Path(__file__).parent.parent / "precomputed" / "drafters"
+PRECOMPUTED = Path(__file__).parent.parent / "precomputed"
+DRAFTERS, ADAPTER = PRECOMPUTED / "drafters", PRECOMPUTED / "adapter"
 NAME = "SmolLM2-135M-Instruct"
 
 
-def load_verifier(device: torch.device, dtype: torch.dtype, progress: Progress = lambda text, done: None) -> tuple[Llama, Any]:
-    """The verifier's weights and its tokenizer. Fetches and dequantises on the first call. Raises PairError."""
+def load_verifier(
+    device: torch.device, dtype: torch.dtype, progress: Progress = lambda text, done: None, adapter: Path | None = None
+) -> tuple[Llama, Any]:
+    """The verifier's weights, with the task adapter in folder `adapter` merged in, and its tokenizer.
+
+    Fetches and dequantises on the first call. Raises PairError.
+    """
     gguf = fetch_verifier(progress)
     folder = cache_folder() / f"{NAME}-{SHA256[:8]}"
     weights = folder / f"{str(dtype).removeprefix('torch.')}.safetensors"
@@ -50,6 +57,8 @@ def load_verifier(device: torch.device, dtype: torch.dtype, progress: Progress =
             raise ValueError("the tokenizer lacks its template or special tokens")
     except Exception as error:  # the tokenizers package raises bare Exception
         raise _damaged(folder / "tokenizer.json", error) from None
+    if adapter:
+        merge_adapter(model, adapter)
     return model.to(device), tokenizer
 
 
@@ -104,45 +113,95 @@ def _write(gguf: Path, folder: Path, name: str, dtype: torch.dtype) -> None:
     save_file(tensors, folder / name, {"dimensions": json.dumps(d.__dict__)})
 
 
-def save_drafter(network: BlockDenoiser, folder: Path, card: dict[str, Any]) -> None:
-    """Write float16 shards (one per layer, each below 10 MB) and `card.json` with sizes, hashes and provenance."""
+def save(shards: dict[str, dict[str, Tensor]], folder: Path, card: dict[str, Any]) -> None:
+    """Write float16 shards (each below 10 MB) and `card.json`, whose `files` are the manifest: sizes and hashes."""
     folder.mkdir(parents=True, exist_ok=True)
-    shards: dict[str, dict[str, Tensor]] = {"head.safetensors": {"ids": network.ids.int().cpu()}}
-    for name, tensor in network.named_parameters():
-        shard = f"layer{name.split('.')[1]}.safetensors" if name.startswith("layers.") else "head.safetensors"
-        shards.setdefault(shard, {})[name] = tensor.detach().half().cpu().contiguous()
     for name, tensors in shards.items():
-        save_file(tensors, folder / name)
-    config = {"sources": network.sources, "block": network.block, "vocabulary": network.d.vocabulary, "verifier_sha256": SHA256}
+        save_file({k: (t.half() if t.is_floating_point() else t).cpu().contiguous() for k, t in tensors.items()}, folder / name)
     files = {name: {"sha256": sha256(folder / name), "bytes": (folder / name).stat().st_size} for name in sorted(shards)}
-    (folder / "card.json").write_text(json.dumps({**card, "config": config, "files": files}, indent=1) + "\n")
+    (folder / "card.json").write_text(json.dumps({**card, "files": files}, indent=1) + "\n")
 
 
-def load_drafter(verifier: Llama, folder: Path, device: torch.device, dtype: torch.dtype) -> tuple[BlockDenoiser, dict[str, Any]]:
-    """The denoising network and its card. Raises PairError on a missing, altered or mismatched file."""
+def load(folder: Path, needed: set[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The card in `folder` and the tensors of all files in its manifest. Raises PairError on a missing or altered file."""
+    again = f"Restore precomputed/{folder.name} from the repository."
     try:
         card = json.loads((folder / "card.json").read_text())
-        if missing := {"date", "training_temperature", "config", "files"} - set(card):
+        if missing := {*needed, "config", "files"} - set(card):
             raise ValueError(f"card.json lacks {', '.join(sorted(missing))}")
         tensors: dict[str, Tensor] = {}
         for name, about in card["files"].items():
             if sha256(folder / name) != about["sha256"]:
-                raise PairError(f"The drafter file {name} differs from its card. Restore it from the repository.")
+                raise PairError(f"{folder.name}/{name} differs from its card. {again}")
             with safe_open(folder / name, "pt") as file:
                 tensors |= {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
-        config, ids = card["config"], tensors.pop("ids").long()
-        if (config["verifier_sha256"], config["vocabulary"]) != (SHA256, verifier.d.vocabulary) or int(ids.max()) >= verifier.d.vocabulary:
-            raise PairError("This drafter was trained for another verifier. Restore precomputed/drafters from the repository.")
-        network = BlockDenoiser(verifier.d, config["sources"], ids.to(device), verifier.embedding.to(dtype), config["block"])
-        network.load_state_dict({k: t.float() for k, t in tensors.items()})
+        if card["config"]["verifier_sha256"] != SHA256:
+            raise PairError(f"What is in {folder.name} was trained for another verifier. {again}")
+        return card, tensors
     except FileNotFoundError as error:
-        raise PairError(
-            f"The drafter file {Path(error.filename).name} is missing. Restore precomputed/drafters from the repository."
-        ) from None
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
-        if isinstance(error, PairError):
-            raise
-        raise PairError(
-            f"The drafter in {folder.name} cannot be read ({error}). Restore precomputed/drafters from the repository."
-        ) from None
+        raise PairError(f"{folder.name}/{Path(error.filename).name} is missing. {again}") from None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, SafetensorError) as error:
+        raise _unreadable(folder, error) from None
+
+
+def _unreadable(folder: Path, error: Exception | str) -> PairError:
+    return PairError(f"What is in {folder.name} cannot be used: {error}. Restore precomputed/{folder.name} from the repository.")
+
+
+def merge_adapter(model: Llama, folder: Path) -> dict[str, Any]:
+    """Add the low-rank update scale·B·A of every adapted matrix to its weight, in float32 (2106.09685, eq. 3). → card
+
+    Raises PairError.
+    """
+    card, tensors = load(folder, {"date"})
+    try:
+        with torch.no_grad():
+            for name in [name.removesuffix(".A") for name in tensors if name.endswith(".A")]:
+                weight = model.get_submodule(name).weight
+                weight.copy_(weight.float() + card["config"]["scale"] * tensors[f"{name}.B"].float() @ tensors[f"{name}.A"].float())
+    except (LookupError, TypeError, AttributeError, RuntimeError) as error:
+        raise _unreadable(folder, error) from None
+    return card
+
+
+def adapter_hash(folder: Path) -> str:
+    """What names an adapter: the hash of its weights in the manifest. Raises PairError."""
+    card, _ = load(folder, {"date"})
+    return card["files"]["adapter.safetensors"]["sha256"]
+
+
+def save_drafter(network: BlockDenoiser, folder: Path, card: dict[str, Any]) -> None:
+    """One shard per layer and one for the rest."""
+    shards: dict[str, dict[str, Tensor]] = {"head.safetensors": {"ids": network.ids.int()}}
+    for name, tensor in network.named_parameters():
+        shard = f"layer{name.split('.')[1]}.safetensors" if name.startswith("layers.") else "head.safetensors"
+        shards.setdefault(shard, {})[name] = tensor.detach()
+    config = {
+        "sources": network.sources,
+        "block": network.block,
+        "vocabulary": network.d.vocabulary,
+        "mask_id": MASKED,
+        "verifier_sha256": SHA256,
+    }
+    save(shards, folder, {**card, "config": {**config, **card.get("config", {})}})
+
+
+def load_drafter(verifier: Llama, folder: Path, device: torch.device, dtype: torch.dtype) -> tuple[BlockDenoiser, dict[str, Any]]:
+    """The denoising network and its card. Raises PairError on a missing, altered or mismatched file."""
+    card, tensors = load(folder, {"date", "training_temperature"})
+    try:
+        config, ids = card["config"], tensors.pop("ids").long()
+        if not len(ids) or int(ids.min()) < 0 or int(ids.max()) >= verifier.d.vocabulary:  # a GPU would not survive the lookup
+            raise ValueError("its draft vocabulary is not part of the verifier's")
+        network = BlockDenoiser(verifier.d, config["sources"], ids.to(device), verifier.embedding.to(dtype), config["block"])
+        for what, found, needed in (
+            ("tokens in its vocabulary", config["vocabulary"], verifier.d.vocabulary),
+            ("as the id of a masked position", config["mask_id"], MASKED),
+            ("positions in a block", len(tensors["position"]), config["block"]),
+        ):
+            if found != needed:
+                raise ValueError(f"it has {found:,} {what} where {needed:,} is needed")
+        network.load_state_dict({k: t.float() for k, t in tensors.items()})
+    except (LookupError, TypeError, AttributeError, RuntimeError, ValueError) as error:
+        raise _unreadable(folder, error) from None
     return network.to(device=device, dtype=dtype).requires_grad_(False).eval(), card

@@ -24,7 +24,7 @@ OUTCOMES = {s.name: (s.glyph, f"{LIGHT[s.fill][1]} on {LIGHT[s.fill][0]}{_LINES[
 HELP = {
     "noise": "diffusion noise of the drafter", "steps": "denoising passes per block", "leniency": "0 strict … 1 keeps the most drafts the rule can", "rule": "acceptance rule",
     "proposal": "how the block is drawn", "gamma": "drafted tokens per block", "temperature": "0: argmax", "top_k": "0: off", "top_p": "1: off", "seed": "same seed, same run",
-    "max_tokens": "most new tokens", "raw": "no chat template", "plain": "no drafter: the baseline",
+    "max_tokens": "most new tokens", "raw": "no chat template", "original": "verifier as published, without the task adapter", "plain": "no drafter: the baseline",
 }  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 A few of the verifier's own layers, retrained to denoise a whole block at once. For the prefix they attend to the
 verifier's cached keys and values of the same layers, so the drafter needs no context pass of its own; inside the
-block attention is bidirectional. As in the verifier, row i predicts the token at position i+1: row 0 is the anchor.
+block attention is bidirectional. As in the verifier, row i predicts the token at position i+1: row 0 is the anchor,
+which the verifier has drawn but not read; what it thought there, its last hidden state, is added (as in EAGLE, 2401.15077).
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ class BlockDenoiser(nn.Module):
         self.d, self.sources, self.block = d, tuple(sources), block
         self.layers = nn.ModuleList(Layer(d) for _ in sources)
         self.norm = nn.Parameter(torch.ones(d.width))
-        self.masked = nn.Parameter(torch.zeros(d.width))  # what an absorbed position looks like
+        self.thought = nn.Linear(d.width, d.width, bias=False)
+        nn.init.zeros_(self.thought.weight)
+        self.masked = nn.Parameter(torch.zeros(d.width))  # what a position looks like of which nothing is known
         self.position = nn.Parameter(torch.zeros(block, d.width))
-        self.level = nn.Parameter(torch.zeros(2, d.width))  # added as level and level²
         self.register_buffer("ids", ids, persistent=False)
         self.register_buffer("embedding", embedding, persistent=False)
         self.register_buffer("rows", embedding[ids].contiguous(), persistent=False)  # [K, width]
@@ -41,23 +43,28 @@ class BlockDenoiser(nn.Module):
 
     def pack_for_inference(self) -> None:
         """Store all matrices in the CPU kernel's own order; the network can no longer be trained."""
-        pack(self.layers)
+        pack(self)
         if packable(self.rows):
             self.head = PackedLinear(self.rows)
 
-    def forward(self, anchor: Tensor, canvas: Tensor, level: Tensor, past: Past, table: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(
+        self, anchor: Tensor, thought: Tensor, canvas: Tensor, level: Tensor, past: Past, table: Tensor, mask: Tensor | None
+    ) -> Tensor:
         """Logits of the clean tokens over the draft vocabulary, [B, A, n, K].
 
-        anchor [B, A] verifier ids; canvas [B, A, n] draft ids or MASKED; level [B, A, n] noise level in [0, 1] (0:
-        settled); table [2, (B,) A·n, 1, D] rotary rows of anchor and following positions; mask [B, A·n, S + A·n]
-        or None (everything visible). The last canvas column is never an input: no later token depends on it.
+        anchor [B, A] verifier ids; thought [B, A, width] the verifier's hidden states that the anchors were drawn from;
+        canvas [B, A, n] draft ids or MASKED; level [B, A, n] noise level in [0, 1] (0: settled); table [2, (B,) A·n, 1, D]
+        rotary rows of anchor and following positions; mask [B, A·n, S + A·n] or None (everything visible). The last canvas
+        column is never an input: no later token depends on it.
+
+        A position at level t enters as (1−t)·its token + t·masked: at t = 1 its token says nothing, for either noise.
         """
         batch, blocks, n = canvas.shape
         tokens = canvas[..., :-1]
-        noisy = torch.where((tokens == MASKED)[..., None], self.masked, self.rows[tokens.clamp(min=0)])
-        amount = level[..., :-1, None].to(noisy.dtype)
-        noisy = noisy + amount * self.level[0] + amount.square() * self.level[1]
-        x = torch.cat([self.embedding[anchor][:, :, None], noisy], 2) + self.position[:n]
+        amount = torch.where(tokens == MASKED, 1.0, level[..., :-1])[..., None].to(self.masked.dtype)
+        noisy = torch.lerp(self.rows[tokens.clamp(min=0)], self.masked, amount)
+        first = self.embedding[anchor] + self.thought(thought.to(self.masked.dtype))
+        x = torch.cat([first[:, :, None], noisy], 2) + self.position[:n]
         x = x.reshape(batch, blocks * n, self.d.width)
         for layer, (keys, values) in zip(self.layers, past, strict=True):
 

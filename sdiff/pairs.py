@@ -41,6 +41,15 @@ class Pair:
     denoiser: CachedDenoiser
     tokenizer: Any
     names: dict[str, Any]
+    load_original: Callable[[], tuple[Verifier, CachedDenoiser]] | None = None
+
+    def models(self, r: Request) -> tuple[Verifier, CachedDenoiser]:
+        """The verifier that `r` asks for and the denoiser that reads its cache. The original is loaded when first asked for."""
+        return self._original if r.original and self.load_original else (self.verifier, self.denoiser)
+
+    @cached_property
+    def _original(self) -> tuple[Verifier, CachedDenoiser]:
+        return self.load_original()
 
     def encode(self, prompt: str, raw: bool) -> list[int]:
         """Token ids of the prompt, at least one. Special tokens written in the prompt stay plain text.
@@ -82,7 +91,7 @@ class Pair:
         shape = Shape(r.temperature, r.top_k, r.top_p)
         if r.plain:
             return NoDrafter(self.verifier.d.vocabulary, self.verifier.device)
-        return {"masked": MaskedDrafter, "uniform": UniformDrafter}[r.noise](self.denoiser, shape, r.proposal)
+        return {"masked": MaskedDrafter, "uniform": UniformDrafter}[r.noise](self.models(r)[1], shape, r.proposal)
 
     def is_lossless(self, r: Request) -> bool:
         return r.plain or request.is_lossless(r.rule, r.leniency, r.proposal, r.steps, r.gamma)
@@ -93,12 +102,12 @@ class Pair:
         `stop` is asked around every denoising pass; closing the iterator stops as soon.
         """
         prompt, texts = self.encode(r.prompt, r.raw), TokenText(self.tokenizer)
-        yield Run(prompt=r.prompt, prompt_tokens=tuple(prompt), settings=self._settings(r), models=self.names, machine=machine(self.verifier),
+        yield Run(prompt=r.prompt, prompt_tokens=tuple(prompt), settings=self._settings(r), models=self._names(r), machine=machine(self.verifier),
                   lossless=self.is_lossless(r), date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"))  # fmt: skip
         plan = Plan(0 if r.plain else r.gamma, r.steps, r.max_tokens, self.eos(), detail)
         shape = Shape(r.temperature, r.top_k, r.top_p)
         events = decode(
-            self.verifier, self.drafter(r), make_rule(r.rule, r.leniency), shape, prompt, plan, Dice(r.seed), Readable(texts), stop
+            self.models(r)[0], self.drafter(r), make_rule(r.rule, r.leniency), shape, prompt, plan, Dice(r.seed), Readable(texts), stop
         )
         known: set[int] = set()
         try:
@@ -114,6 +123,9 @@ class Pair:
         """Ids that end an answer: end of turn and end of text."""
         ends = (self.tokenizer.eos_token_id, self.tokenizer.convert_tokens_to_ids("<|endoftext|>"))
         return frozenset(i for i in ends if i is not None)
+
+    def _names(self, r: Request) -> dict[str, Any]:
+        return {**self.names, "adapter": "none"} if r.original else self.names
 
     def _settings(self, r: Request) -> dict[str, Any]:
         body = {k: v for k, v in asdict(r).items() if k != "prompt"}
@@ -177,15 +189,24 @@ def load_pair(device: str = "auto", dtype: str = "auto", progress: Progress = la
         raise PairError(f"The number of threads must be from 0 to 256, not {threads}.")
     torch.set_num_threads(threads or usable_cores())
     where, kind = choose(device, dtype)
-    model, tokenizer = bundled.load_verifier(where, kind, progress)
+    model, tokenizer = bundled.load_verifier(where, kind, progress, bundled.ADAPTER)
     progress("Loading the drafter", None)
     network, card = bundled.load_drafter(model, bundled.DRAFTERS, where, kind)
-    verifier = Verifier(model)
+    adapter = bundled.adapter_hash(bundled.ADAPTER)
+    if card["config"].get("adapter_sha256") != adapter:
+        raise PairError("The drafter was trained for another task adapter. Restore precomputed from the repository.")
+    verifier, scale = Verifier(model), card["training_temperature"]
     network.pack_for_inference()
+
+    def original() -> tuple[Verifier, CachedDenoiser]:
+        published = Verifier(bundled.load_verifier(where, kind)[0])
+        return published, CachedDenoiser(network, published, scale)
+
     names = {
         "verifier": bundled.NAME,
         "drafter": f"{len(network.sources)}-layer block denoiser",
         "drafter_date": card["date"],
+        "adapter": adapter[:12],
         "sha256": card["config"]["verifier_sha256"][:12],
     }
-    return Pair(verifier, CachedDenoiser(network, verifier, card["training_temperature"]), tokenizer, names)
+    return Pair(verifier, CachedDenoiser(network, verifier, scale), tokenizer, names, original)

@@ -91,7 +91,8 @@ class RequestError(ValueError):
 @dataclass(frozen=True)
 class Request:
     """One decode. Units: `gamma` drafted tokens per block, `steps` denoising passes per block,
-    `max_tokens` new tokens. `plain` decodes without a drafter (the baseline); `raw` skips the chat template.
+    `max_tokens` new tokens. `plain` decodes without a drafter (the baseline); `raw` skips the chat template;
+    `original` verifies with the model as published, without the task adapter.
 
     Raises RequestError when a value is missing, not a number or outside `LIMITS`.
     """
@@ -109,6 +110,7 @@ class Request:
     seed: int = 0
     max_tokens: int = 128
     raw: bool = False
+    original: bool = False
     plain: bool = False
 
     def __post_init__(self) -> None:

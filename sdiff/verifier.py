@@ -51,6 +51,7 @@ class Verifier:
         self.layers = pack(model.layers)
         self.cache = torch.zeros(d.layers, 2, 1, d.kv_heads, context, d.head_width, dtype=weight.dtype, device=weight.device)
         self.table = rotary_table(context, d.head_width, d.rope_base, weight.device).to(weight.dtype)[:, :, None]  # [2, T, 1, D]
+        self.recent = (0, self.embedding.new_zeros(0, d.width))  # first position and hidden states [n, width] of the last pass
         self.causal = torch.ones(context, context, dtype=torch.bool, device=weight.device).tril()
 
     @property
@@ -65,6 +66,15 @@ class Verifier:
     def rotary_rows(self, start: int, end: int) -> Tensor:
         """Rotary table of positions start … end−1, [2, n, 1, head_width]."""
         return self.table[:, start:end]
+
+    def last_hidden(self) -> Tensor:
+        """What was thought at the last valid token: its hidden state after the final norm, [width].
+
+        Zeros where the last pass did not read that token: before any, and after a rollback beyond that pass.
+        """
+        start, hidden = self.recent
+        row = self.length - 1 - start
+        return hidden[row] if 0 <= row < len(hidden) else self.embedding.new_zeros(self.d.width)
 
     def prefill(self, tokens: Sequence[int], start: int = 0) -> None:
         """Forget everything behind the first `start` tokens and read `tokens` (possibly none). Raises ContextFull."""
@@ -105,5 +115,6 @@ class Verifier:
                 return attend(q, keys[:, :, :end], values[:, :, :end], mask)
 
             x = layer(x, self.rotary_rows(start, end), store_and_attend)
-        self.length = end
-        return rms_norm(x, self.norm, self.d.epsilon)
+        self.length, hidden = end, rms_norm(x, self.norm, self.d.epsilon)
+        self.recent = (start, hidden[0])
+        return hidden

@@ -115,31 +115,33 @@ def cut(path: Path) -> None:
 
 
 DRAFTER_DAMAGE = {
-    "altered shard": (lambda f: flip(f / "layer1.safetensors"), r"The drafter file layer1\.safetensors differs from its card\."),
-    "truncated shard": (lambda f: cut(f / "head.safetensors"), r"The drafter file head\.safetensors differs from its card\."),
-    "missing shard": (lambda f: (f / "layer0.safetensors").unlink(), r"The drafter file layer0\.safetensors is missing\."),
-    "missing card": (lambda f: (f / "card.json").unlink(), r"The drafter file card\.json is missing\."),
-    "missing folder": (shutil.rmtree, r"The drafter file card\.json is missing\."),
-    "truncated card": (lambda f: cut(f / "card.json"), "The drafter in drafters cannot be read"),
-    "empty card": (lambda f: (f / "card.json").write_text(""), "The drafter in drafters cannot be read"),
-    "binary card": (lambda f: (f / "card.json").write_bytes(b"\xff\xfe\x00"), "The drafter in drafters cannot be read"),
-    "card of a list": (lambda f: (f / "card.json").write_text("[]"), "The drafter in drafters cannot be read"),
-    "card of a number": (lambda f: (f / "card.json").write_text("3"), "The drafter in drafters cannot be read"),
-    "card without files": (lambda f: change_card(f, lambda c: c.pop("files")), r"cannot be read \(card\.json lacks files\)"),
-    "card without date": (lambda f: change_card(f, lambda c: c.pop("date")), r"cannot be read \(card\.json lacks date\)"),
-    "files as a list": (lambda f: change_card(f, lambda c: c.update(files=["head.safetensors"])), "cannot be read"),
-    "file without hash": (lambda f: change_card(f, lambda c: c["files"]["head.safetensors"].pop("sha256")), "cannot be read"),
-    "layer not listed": (lambda f: change_card(f, lambda c: c["files"].pop("layer1.safetensors")), "cannot be read"),
-    "head not listed": (lambda f: change_card(f, lambda c: c["files"].pop("head.safetensors")), "cannot be read"),
-    "config of text": (lambda f: change_card(f, lambda c: c.update(config="x")), "cannot be read"),
-    "block of text": (lambda f: change_card(f, lambda c: c["config"].update(block="x")), "cannot be read"),
-    "other block": (lambda f: change_card(f, lambda c: c["config"].update(block=5)), "cannot be read"),
-    "other layers": (lambda f: change_card(f, lambda c: c["config"].update(sources=[0])), "cannot be read"),
-    "not safetensors": (lambda f: _garbage(f), "cannot be read"),
-    "no ids": (lambda f: resave(f, "head.safetensors", lambda t: t.update(ids=t["ids"][:0])), "cannot be read"),
-    "other verifier": (lambda f: change_card(f, lambda c: c["config"].update(verifier_sha256="0" * 64)), "This drafter was trained for another verifier"),
-    "other vocabulary": (lambda f: change_card(f, lambda c: c["config"].update(vocabulary=65)), "This drafter was trained for another verifier"),
-    "id too large": (lambda f: resave(f, "head.safetensors", lambda t: t["ids"].__setitem__(0, 64)), "This drafter was trained for another verifier"),
+    "altered shard": (lambda f: flip(f / "layer1.safetensors"), r"drafters/layer1\.safetensors differs from its card\."),
+    "truncated shard": (lambda f: cut(f / "head.safetensors"), r"drafters/head\.safetensors differs from its card\."),
+    "missing shard": (lambda f: (f / "layer0.safetensors").unlink(), r"drafters/layer0\.safetensors is missing\."),
+    "missing card": (lambda f: (f / "card.json").unlink(), r"drafters/card\.json is missing\."),
+    "missing folder": (shutil.rmtree, r"drafters/card\.json is missing\."),
+    "truncated card": (lambda f: cut(f / "card.json"), "What is in drafters cannot be used"),
+    "empty card": (lambda f: (f / "card.json").write_text(""), "What is in drafters cannot be used"),
+    "binary card": (lambda f: (f / "card.json").write_bytes(b"\xff\xfe\x00"), "What is in drafters cannot be used"),
+    "card of a list": (lambda f: (f / "card.json").write_text("[]"), "What is in drafters cannot be used"),
+    "card of a number": (lambda f: (f / "card.json").write_text("3"), "What is in drafters cannot be used"),
+    "card without files": (lambda f: change_card(f, lambda c: c.pop("files")), r"cannot be used: card\.json lacks files"),
+    "card without date": (lambda f: change_card(f, lambda c: c.pop("date")), r"cannot be used: card\.json lacks date"),
+    "files as a list": (lambda f: change_card(f, lambda c: c.update(files=["head.safetensors"])), "cannot be used"),
+    "file without hash": (lambda f: change_card(f, lambda c: c["files"]["head.safetensors"].pop("sha256")), "cannot be used"),
+    "layer not listed": (lambda f: change_card(f, lambda c: c["files"].pop("layer1.safetensors")), "cannot be used"),
+    "head not listed": (lambda f: change_card(f, lambda c: c["files"].pop("head.safetensors")), "cannot be used"),
+    "config of text": (lambda f: change_card(f, lambda c: c.update(config="x")), "cannot be used"),
+    "block of text": (lambda f: change_card(f, lambda c: c["config"].update(block="x")), "cannot be used"),
+    "other block": (lambda f: change_card(f, lambda c: c["config"].update(block=5)), "cannot be used"),
+    "other layers": (lambda f: change_card(f, lambda c: c["config"].update(sources=[0])), "cannot be used"),
+    "not safetensors": (lambda f: _garbage(f), "cannot be used"),
+    "no ids": (lambda f: resave(f, "head.safetensors", lambda t: t.update(ids=t["ids"][:0])), "cannot be used"),
+    "other verifier": (lambda f: change_card(f, lambda c: c["config"].update(verifier_sha256="0" * 64)), "What is in drafters was trained for another verifier"),
+    "other vocabulary": (lambda f: change_card(f, lambda c: c["config"].update(vocabulary=65)), "65 tokens in its vocabulary where 64 is needed"),
+    "other mask": (lambda f: change_card(f, lambda c: c["config"].update(mask_id=49)), "49 as the id of a masked position where -1 is needed"),
+    "shorter block": (lambda f: change_card(f, lambda c: c["config"].update(block=12)), "4 positions in a block where 12 is needed"),
+    "id too large": (lambda f: resave(f, "head.safetensors", lambda t: t["ids"].__setitem__(0, 64)), "What is in drafters cannot be used"),
 }  # fmt: skip
 
 
@@ -155,27 +157,78 @@ def test_a_bad_drafter_is_named_and_says_what_to_do(folder, verifier, damage):
     break_it(folder)
     with pytest.raises(PairError, match=sentence) as caught:
         load_drafter(verifier, folder, CPU, torch.float32)
-    assert str(caught.value).endswith(("Restore precomputed/drafters from the repository.", "Restore it from the repository."))
+    assert str(caught.value).endswith("Restore precomputed/drafters from the repository.")
 
 
-SHIPPED = bundled.DRAFTERS / "card.json"
+# ------------------------------------------------------------------------------------------ the task adapter
 
 
-@pytest.mark.skipif(not SHIPPED.exists(), reason="no trained drafter is shipped yet")
-def test_shipped_drafters_match_their_card_and_stay_below_ten_megabytes():
-    card = json.loads(SHIPPED.read_text())
-    present = {str(f.relative_to(bundled.DRAFTERS)) for f in bundled.DRAFTERS.rglob("*") if f.is_file()}
-    assert present == {*card["files"], "card.json"}
+@pytest.fixture
+def adapter(tmp_path) -> Path:
+    generator = torch.Generator().manual_seed(5)
+    sizes = {"layers.0.qkv": (32, 16), "layers.2.down": (16, 24)}
+    tensors = {
+        f"{name}.{m}": torch.randn(s, generator=generator) for name, (o, i) in sizes.items() for m, s in (("A", (2, i)), ("B", (o, 2)))
+    }
+    bundled.save(
+        {"adapter.safetensors": tensors},
+        tmp_path / "adapter",
+        {"date": "2030-01-01", "config": {"scale": 2.0, "verifier_sha256": fetch.SHA256}},
+    )
+    return tmp_path / "adapter"
+
+
+def test_an_adapter_is_added_to_the_matrices_it_names_and_to_no_other(adapter):
+    plain, adapted, tensors = scrambled(Llama(D), 0), scrambled(Llama(D), 0), load_file(adapter / "adapter.safetensors")
+    assert bundled.merge_adapter(adapted, adapter)["date"] == "2030-01-01"
+    for name, parameter in adapted.named_parameters():
+        key = name.removesuffix(".weight")
+        update = 2.0 * tensors[f"{key}.B"].float() @ tensors[f"{key}.A"].float() if f"{key}.A" in tensors else 0.0
+        torch.testing.assert_close(parameter, plain.get_parameter(name) + update, rtol=0, atol=1e-6)
+    assert bundled.adapter_hash(adapter) == hashlib.sha256((adapter / "adapter.safetensors").read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(("break_it", "sentence"), [
+    (lambda f: flip(f / "adapter.safetensors"), r"adapter/adapter\.safetensors differs from its card\."),
+    (lambda f: (f / "adapter.safetensors").unlink(), r"adapter/adapter\.safetensors is missing\."),
+    (lambda f: change_card(f, lambda c: c["config"].update(verifier_sha256="0")), "What is in adapter was trained for another verifier"),
+    (lambda f: change_card(f, lambda c: c["config"].pop("scale")), "What is in adapter cannot be used"),
+    (lambda f: resave(f, "adapter.safetensors", lambda t: t.update({"layers.0.qkv.A": torch.ones(2, 9)})), "What is in adapter cannot be used"),
+    (lambda f: resave(f, "adapter.safetensors", lambda t: t.update({"layers.9.qkv.A": torch.ones(2, 9)})), "What is in adapter cannot be used"),
+])  # fmt: skip
+def test_a_bad_adapter_is_named_and_says_what_to_do(adapter, break_it, sentence):
+    break_it(adapter)
+    with pytest.raises(PairError, match=sentence) as caught:
+        bundled.merge_adapter(scrambled(Llama(D), 0), adapter)
+    assert str(caught.value).endswith("Restore precomputed/adapter from the repository.")
+
+
+# ------------------------------------------------------------------------------------------ what is shipped
+
+
+@pytest.mark.parametrize("folder", [bundled.DRAFTERS, bundled.ADAPTER], ids=lambda f: f.name)
+def test_shipped_weights_match_their_card(folder):
+    card = json.loads((folder / "card.json").read_text())
+    assert {str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file()} == {*card["files"], "card.json"}
     for name, about in card["files"].items():
-        data = (bundled.DRAFTERS / name).read_bytes()
-        assert len(data) == about["bytes"] < 10_000_000, name
-        assert hashlib.sha256(data).hexdigest() == about["sha256"], name
+        data = (folder / name).read_bytes()
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (about["bytes"], about["sha256"]), name
     assert card["config"]["verifier_sha256"] == fetch.SHA256
-    assert {"date", "training_temperature", "command", "corpus", "hardware", "license"} <= set(card)
+    assert {"date", "command", "data", "hardware", "minutes", "curve", "license", "limits"} <= set(card)
+
+
+def test_the_shipped_drafter_was_trained_for_the_shipped_adapter():
+    card = json.loads((bundled.DRAFTERS / "card.json").read_text())
+    assert card["config"]["adapter_sha256"] == bundled.adapter_hash(bundled.ADAPTER)
+
+
+def test_what_is_precomputed_stays_small():
+    sizes = {f: f.stat().st_size for f in bundled.PRECOMPUTED.rglob("*") if f.is_file()}
+    assert max(sizes.values()) < 10_000_000
+    assert sum(sizes.values()) < 120_000_000
 
 
 @pytest.mark.model
-@pytest.mark.skipif(not SHIPPED.exists(), reason="no trained drafter is shipped yet")
 def test_the_shipped_drafter_loads_and_its_numbers_are_finite():
     network, _ = load_drafter(real()[0], bundled.DRAFTERS, CPU, torch.float32)
     for name, parameter in network.named_parameters():

@@ -14,7 +14,9 @@ from sdiff.drafters.block import CachedDenoiser
 from sdiff.layers import Dimensions, bf16_on_cpu, rotary_table
 from sdiff.network import BlockDenoiser
 from sdiff.trace import MASKED
-from sdiff.training import drafter as training
+from sdiff.training.corpus import TEMPERATURE, Row
+from sdiff.training.drafter import ANCHORS, HELD_OUT, Recipe, Training
+from sdiff.training.shelf import Shelf
 from sdiff.training.teacher import read
 from sdiff.verifier import Llama, Verifier
 
@@ -45,6 +47,14 @@ def draw(high: int, *shape: int, seed: int, low: int = 0) -> Tensor:
     return torch.randint(low, high, shape, generator=torch.Generator().manual_seed(seed))
 
 
+def student(model: Llama, network: BlockDenoiser) -> Training:
+    """A training run on random texts, whose network is `network`."""
+    rows = [Row(i, "chat", "", draw(61, 9, seed=i).tolist(), draw(61, 20 + i % 3, seed=99 + i).tolist()) for i in range(HELD_OUT + 3)]
+    run = Training(model, rows, [], Recipe(sources=network.sources, block=BLOCK), Shelf(model, network.sources, rows, torch.float32))
+    run.network, run.inverse = network, torch.full((61,), -2).scatter_(0, IDS, torch.arange(len(IDS)))
+    return run
+
+
 @dataclass
 class Form:
     """The training form: blocks of n behind anchors `at` [B, A] of sequences `ids` [B, T]."""
@@ -57,13 +67,14 @@ class Form:
     def logits(self, model: Llama, network: BlockDenoiser) -> Tensor:
         """[B, A, n, K], with the mask and the rotary rows that training uses."""
         (lanes, blocks, n), time = self.canvas.shape, self.ids.shape[1]
-        past, _ = read(model, self.ids, network.sources)
+        past, hidden = read(model, self.ids, network.sources)
+        before = torch.where(self.at[..., None] > 0, hidden[torch.arange(lanes)[:, None], (self.at - 1).clamp(min=0)], 0.0)
         spots = (self.at[..., None] + torch.arange(n)).flatten(1)  # [B, A·n]
         block = torch.arange(blocks).repeat_interleave(n)
         prefix = torch.arange(time) < self.at.repeat_interleave(n, 1)[..., None]
         mask = torch.cat([prefix, (block[:, None] == block).expand(lanes, -1, -1)], -1)
         table = rotary_table(time + n, D.head_width, D.rope_base)[:, spots][..., None, :]
-        return network(self.ids.gather(1, self.at), self.canvas, self.level, past, table, mask)
+        return network(self.ids.gather(1, self.at), before, self.canvas, self.level, past, table, mask)
 
 
 def form(n: int = BLOCK) -> Form:
@@ -92,40 +103,41 @@ def test_one_block_behind_the_cache_equals_the_training_form(model, network, n):
     for b in range(2):
         for a in range(3):
             context = f.ids[b, : f.at[b, a] + 1].tolist()
-            assert gap(cached(model, network, context, f.canvas[b, a], f.level[b, a]), trained[b, a]) <= 1e-5
+            assert gap(cached(model, network, context, f.canvas[b, a], f.level[b, a]), trained[b, a]) <= 5e-5
 
 
 def test_the_batches_that_training_makes_equal_the_cached_form(model, network):
     """The very inputs of a training step, not a copy of their recipe."""
-    rows = [(draw(61, 9, seed=i).tolist(), draw(61, 20 + i, seed=10 + i).tolist()) for i in range(3)]
-    inverse = torch.full((61,), -2).scatter_(0, IDS, torch.arange(len(IDS)))
+    run = student(model, network)
     for noise in ("masked", "uniform", "both"):
-        b = training.noised(model, network, training.lesson(model, network, rows), inverse, torch.Generator().manual_seed(5), noise, 4)
-        anchor, canvas, level, _, _, mask = b["inputs"]
-        trained = network(*b["inputs"])
-        for lane, (prompt, answer) in enumerate(rows):
-            for block in range(4):
-                at = int(mask[lane, block * BLOCK, : -4 * BLOCK].sum())  # the prefix it sees: everything before the anchor
-                context = (prompt + answer)[: at + 1]
+        b = run.lesson([0, 1, 2], torch.Generator().manual_seed(5), noise)
+        anchor, _, canvas, level, _, _, mask = b.inputs
+        trained = network(*b.inputs)
+        for lane, row in enumerate(run.corpus[:3]):
+            for block in range(ANCHORS):
+                at = int(mask[lane, block * BLOCK, : -ANCHORS * BLOCK].sum())  # the prefix it sees: everything before the anchor
+                context = (row.prompt + row.answer)[: at + 1]
                 assert context[-1] == anchor[lane, block]
-                assert len(prompt) - 1 <= at < len(prompt) + len(answer) - 1
-                assert gap(cached(model, network, context, canvas[lane, block], level[lane, block]), trained[lane, block]) <= 1e-5
+                assert len(row.prompt) - 1 <= at < len(row.prompt) + len(row.answer) - 1
+                assert gap(cached(model, network, context, canvas[lane, block], level[lane, block]), trained[lane, block]) <= 5e-5
 
 
 def test_training_targets_are_the_verifiers_laws_on_the_draft_vocabulary(model, network):
     """Row i predicts the token behind row i, for the drafter's logits and for the soft targets alike."""
-    rows = [(draw(61, 6, seed=1).tolist(), draw(61, 25, seed=2).tolist())]
-    inverse = torch.full((61,), -2).scatter_(0, IDS, torch.arange(len(IDS)))
-    b = training.noised(model, network, training.lesson(model, network, rows), inverse, torch.Generator().manual_seed(5), "both", 3)
-    at = b["inputs"][5][0, ::BLOCK, : -3 * BLOCK].sum(-1)
-    verifier, sequence = Verifier(model, 64), rows[0][0] + rows[0][1]
+    run = student(model, network)
+    b = run.lesson([0], torch.Generator().manual_seed(5), "both")
+    part, whole = run.target(b, whole=False), run.target(b, whole=True)
+    at = b.inputs[6][0, ::BLOCK, : -ANCHORS * BLOCK].sum(-1)
+    verifier, sequence = Verifier(model, 64), run.corpus[0].prompt + run.corpus[0].answer
     verifier.prefill([])
-    laws = (verifier.score(sequence)[:, IDS] / training.TEMPERATURE).softmax(-1)
-    for block in range(3):
+    logits = verifier.score(sequence) / TEMPERATURE
+    for block in range(ANCHORS):
         for i in range(BLOCK):
-            if b["inside"][0, block, i]:
-                assert gap(b["target"][0, block, i], laws[at[block] + i]) <= 1e-5
-    assert b["weight"][~b["inside"]].abs().sum() == 0
+            if b.inside[0, block, i]:
+                assert gap(part[0, block, i], logits[at[block] + i, IDS].softmax(-1)) <= 5e-5
+                assert gap(whole[0, block, i], logits[at[block] + i].softmax(-1)[IDS]) <= 5e-5
+    assert not (b.open & ~b.inside).any()
+    assert (b.token[~b.inside] == -2).all()
 
 
 def test_the_last_canvas_column_is_never_an_input(model, network):
@@ -139,6 +151,8 @@ def test_the_last_canvas_column_is_never_an_input(model, network):
 @pytest.mark.parametrize("column", range(BLOCK - 1))
 def test_every_other_column_and_its_level_matter_to_the_whole_block(model, network, column):
     f, token, level = form(), form(), form()
+    for each in (f, token, level):
+        each.canvas = each.canvas.clamp(min=0)
     token.canvas[..., column] = (token.canvas[..., column] + 3) % len(IDS)
     level.level[..., column] = 1 - level.level[..., column]
     for other in (token, level):
@@ -169,8 +183,9 @@ def test_blocks_do_not_see_each_other(model, network):
 
 
 def test_masked_positions_look_alike_and_unlike_any_token(model, network):
-    """The learned vector stands for masked positions, all of them, and for nothing else."""
+    """The learned vector stands for masked positions, all of them, and where the level is 0 for nothing else."""
     f, other = form(), copy.deepcopy(network)
+    f.level[:] = 0
     other.masked.data += 1
     f.canvas[:] = MASKED
     blank = f.logits(model, network)
@@ -182,12 +197,31 @@ def test_masked_positions_look_alike_and_unlike_any_token(model, network):
 
 
 @pytest.mark.parametrize("amount", [0.0, 0.25, 1.0])
-def test_a_noise_level_is_added_as_itself_and_its_square(model, network, amount):
-    f, at_one = form(), form()
-    f.level[:], at_one.level[:] = amount, 1
-    other = copy.deepcopy(network)
-    other.level.data = torch.stack([amount * network.level[0] + amount**2 * network.level[1], torch.zeros(D.width)])
-    assert gap(f.logits(model, network), at_one.logits(model, other)) <= 1e-4
+def test_a_noisy_token_fades_into_the_masked_vector(model, network, amount):
+    """At level t a position is (1−t)·token + t·masked, so pure noise says nothing, masked or uniform."""
+    f, settled, other = form(), form(), copy.deepcopy(network)
+    for each in (f, settled):
+        each.canvas[:] = 4
+    f.level[:], settled.level[:] = amount, 0
+    other.rows = other.rows.clone()
+    other.rows[4] = (1 - amount) * network.rows[4] + amount * network.masked
+    other.head = network.head
+    assert gap(f.logits(model, network), settled.logits(model, other)) <= 1e-4
+
+
+def test_pure_noise_of_both_kinds_is_the_same_to_the_network(model, network):
+    masked, uniform = form(), form()
+    masked.canvas[:], uniform.canvas[:] = MASKED, draw(len(IDS), 2, 3, BLOCK, seed=8)
+    uniform.level[:] = 1
+    assert gap(masked.logits(model, network), uniform.logits(model, network)) == 0
+
+
+def test_what_the_verifier_thought_of_the_last_token_matters_to_the_whole_block(model, network):
+    other, f = copy.deepcopy(network), form()
+    other.thought.weight.data *= 2
+    moved = (f.logits(model, other) - f.logits(model, network)).abs().amax(-1)
+    assert (moved[f.at > 0] > 1e-4).all()
+    assert (moved[f.at == 0] == 0).all(), "before the first token nothing was thought"
 
 
 @pytest.mark.parametrize("extra", [-1, 1])
@@ -202,8 +236,8 @@ def test_the_cache_is_read_only_as_far_as_it_is_valid(model, network):
     """Rows behind a rollback are stale: a block drafted after it equals one drafted behind a fresh read."""
     verifier, f = Verifier(model, 64), form()
     canvas, level, context = f.canvas[0, 0], f.level[0, 0], f.ids[0, :10].tolist()
-    verifier.prefill(context[:-1])
-    verifier.score([context[-1], 7, 8, 9])
+    verifier.prefill(context[:-2])
+    verifier.score([context[-2], 7, 8, 9])
     verifier.rollback(9)
     denoiser = CachedDenoiser(network, verifier, 1.0)
     denoiser.start(context)
@@ -239,5 +273,5 @@ def test_packing_for_inference_changes_no_more_than_rounding(model, network):
     spread = exact.std()
     for result in results:
         assert result.dtype == torch.bfloat16
-        assert (result.float() - exact).abs().mean() < 0.05 * spread
-    assert (results[0].float() - results[1].float()).abs().mean() < 0.02 * spread
+        assert (result.float() - exact).abs().mean() < 0.1 * spread
+    assert (results[0].float() - results[1].float()).abs().mean() < 0.05 * spread

@@ -1,22 +1,48 @@
 """Training on a tiny random verifier: the same code as the real one, in seconds."""
 
+import copy
+import json
 import math
+import random
 
 import pytest
 import torch
 
-from sdiff import bundled
+from sdiff import bundled, fetch
 from sdiff.acceptance import Lossless
 from sdiff.decode import Plan, decode
 from sdiff.drafters.block import CachedDenoiser
 from sdiff.drafters.masked import MaskedDrafter
 from sdiff.layers import Dimensions
 from sdiff.sampling import Dice, Shape
-from sdiff.trace import MASKED
-from sdiff.training import corpus, drafter, teacher
+from sdiff.tasks import TASKS
+from sdiff.trace import MASKED, Denoise, Verify
+from sdiff.training import adapter, corpus, drafter, evaluate, shelf, teacher
+from sdiff.training.corpus import Row
 from sdiff.verifier import Llama, Verifier
 
 D = Dimensions(width=32, heads=4, kv_heads=2, head_width=8, feed_forward=48, layers=3, vocabulary=97, rope_base=10_000.0, epsilon=1e-5)
+MASKED_RECIPE = drafter.Recipe(noise="masked", sources=(0, 2))
+RECIPES = [
+    *(drafter.Recipe(noise=noise, sources=(0, 2)) for noise in ("masked", "uniform", "both")),
+    *(drafter.Recipe(sources=(0, 2), loss=loss) for loss in ("hard", "tv", "chain")),
+    drafter.Recipe(sources=(1,), block=12, size=40, thought=False),
+]
+
+
+class Letters:
+    """A tokenizer of single characters, as far as training needs one. Token 2 ends an answer."""
+
+    eos_token_id = 2
+
+    def encode(self, text, add_special_tokens=False):
+        return [3 + ord(c) % 94 for c in text]
+
+    def decode(self, ids, skip_special_tokens=False):
+        return "".join(chr(32 + i) for i in ids)
+
+    def apply_chat_template(self, messages, **_):
+        return [1, *self.encode(messages[0]["content"][-40:]), 1]
 
 
 @pytest.fixture(scope="module")
@@ -29,29 +55,45 @@ def model() -> Llama:
 
 
 @pytest.fixture(scope="module")
-def answers(model) -> list:
-    prompts = iter([[1, 5 + i % 7, 9] for i in range(drafter.HELD_OUT + 16)])
-    return list(teacher.Sampler(model, 4, 40, Shape(0.7), eos=2, seed=3).run(prompts, 20))
+def answers(model) -> list[Row]:
+    prompts = ((i, [1, 5 + i % 7, 9], i) for i in range(drafter.HELD_OUT + 16))
+    rows = teacher.Sampler(model, 4, 40, Shape(0.7), eos=2).run(prompts, 20)
+    return [Row(i, TASKS[i % 3], "", p, a) for i, p, a in sorted(rows)]
+
+
+# ── the teacher ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_sampler_answers_every_prompt_within_its_limits(answers):
-    assert len(answers) == drafter.HELD_OUT + 16
-    assert all(1 <= len(a) <= 20 and len(p) + len(a) <= 40 for p, a in answers)
-    assert all(2 not in a[:-1] for _, a in answers)
+    assert [row.index for row in answers] == list(range(drafter.HELD_OUT + 16))
+    assert all(1 <= len(row.answer) <= 20 and len(row.prompt) + len(row.answer) <= 40 for row in answers)
+    assert all(2 not in row.answer[:-1] for row in answers)
+
+
+def test_an_answer_depends_on_its_own_seed_and_not_on_its_neighbours(model):
+    def run(slots, seeds):
+        return dict(
+            (s, a)
+            for s, _, a in teacher.Sampler(model, slots, 40, Shape(0.7), eos=2, prefix=[1]).run(
+                ((s, [1, 5 + s % 7, 9], s) for s in seeds), 20
+            )
+        )
+
+    alone = {s: run(1, [s])[s] for s in range(6)}
+    assert run(3, range(6)) == run(4, [5, 4, 3, 2, 1, 0]) == alone
+    assert len({tuple(a) for a in alone.values()}) > 3
 
 
 def test_the_sampler_follows_the_verifiers_law(model):
-    """First tokens of 4,000 answers against the exact law; chi-square over 96 degrees, false alarm about 1e-6."""
-    runs = teacher.Sampler(model, 50, 8, Shape(0.7), eos=2, seed=11).run(iter([[1, 5, 9]] * 4000), 1)
-    counts = torch.bincount(torch.tensor([a[0] for _, a in runs]), minlength=97).double()
+    """First tokens of 4,000 answers against the exact law; chi-square over at most 96 degrees, false alarm about 1e-6."""
+    runs = teacher.Sampler(model, 50, 8, Shape(0.7), eos=2).run(((i, [1, 5, 9], i) for i in range(4000)), 1)
+    counts = torch.bincount(torch.tensor([a[0] for _, _, a in runs]), minlength=97).double()
     verifier = Verifier(model, context=16)
     verifier.prefill([1, 5])
-    law = Shape(0.7).law(verifier.score([9]))[0].double()
-    expected = law * 4000
+    expected = Shape(0.7).law(verifier.score([9]))[0].double() * 4000
     big = expected >= 5
-    statistic = ((counts - expected)[big] ** 2 / expected[big]).sum() + (counts[~big].sum() - expected[~big].sum()) ** 2 / expected[
-        ~big
-    ].sum().clamp(min=1)
+    rest = (counts[~big].sum() - expected[~big].sum()) ** 2 / expected[~big].sum().clamp(min=1)
+    statistic = ((counts - expected)[big] ** 2 / expected[big]).sum() + rest
     freedom = int(big.sum())
     assert statistic < freedom + 4.9 * math.sqrt(2 * freedom) + 16  # Laurent–Massart bound at 1e-6 is 2√(13.8 k) + 27.6
 
@@ -63,53 +105,162 @@ def test_batched_reading_equals_the_decoders_verifier(model):
     verifier.prefill([])
     logits = verifier.score(ids)
     torch.testing.assert_close(hidden[0] @ model.embedding.T, logits, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(hidden[0, -1], verifier.last_hidden(), atol=1e-4, rtol=1e-4)
     for (keys, values), layer in zip(past, (0, 2), strict=True):
         torch.testing.assert_close(keys[0], verifier.cache[layer, 0, 0, :, :7], atol=1e-5, rtol=1e-5)
         torch.testing.assert_close(values[0], verifier.cache[layer, 1, 0, :, :7], atol=1e-5, rtol=1e-5)
 
 
-def test_noise_covers_the_states_met_when_decoding():
-    clean = torch.arange(8).repeat(4000, 1)
-    canvas, level, as_mask = drafter.noisy_blocks(clean, 50, torch.Generator().manual_seed(1), "both")
-    pure = (level == 1).all(-1)
-    assert 0.35 < pure.float().mean() < 0.7  # false alarm far below 1e-9 at n = 4,000
-    assert ((canvas == MASKED) == ((level == 1) & as_mask)).all()
-    prefix = (level[:, 0] == 0) & (level[:, -1] == 1) & ((level == 0) | (level == 1)).all(-1) & ~as_mask[:, 0]
-    assert prefix.any()
-    assert (canvas[(level == 0)] == clean[(level == 0)]).all()
-    assert canvas.min() >= MASKED
-    assert canvas.max() < 50
+# ── the corpus ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_tokens_outside_the_draft_vocabulary_are_shown_as_noise():
-    clean = torch.full((5000, 8), -2)
-    canvas, level, as_mask = drafter.noisy_blocks(clean, 10, torch.Generator().manual_seed(2), "both")
-    assert (level == 1).all()
-    assert (canvas[as_mask] == MASKED).all()
-    shares = torch.bincount(canvas[~as_mask], minlength=10) / (~as_mask).sum()
-    assert ((shares - 0.1).abs() < 0.015).all()  # 7 standard deviations at n ≈ 20,000: false alarm below 1e-10
+def test_the_corpus_goes_on_where_it_was_interrupted(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(corpus, "MOST", 12)
+    make = lambda count, name: corpus.make(model, Letters(), corpus.prompts(TASKS, "train"), count, tmp_path / name, slots=4)  # noqa: E731
+    whole = make(14, "whole.jsonl")
+    assert sorted(row.index for row in whole) == list(range(14))
+    assert {row.task for row in whole} == set(TASKS)
+    make(6, "half.jsonl")
+    with (tmp_path / "half.jsonl").open("a") as file:
+        file.write('{"index": 6, "task": "cha')
+    assert sorted(make(14, "half.jsonl"), key=lambda row: row.index) == sorted(whole, key=lambda row: row.index)
+
+
+def test_a_stored_corpus_is_the_same_bytes_whatever_the_order(answers, tmp_path):
+    shuffled = random.Random(1).sample(answers, len(answers))
+    corpus.store(answers, tmp_path / "a.jsonl.gz")
+    corpus.store(shuffled, tmp_path / "b.jsonl.gz")
+    assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
+    assert corpus.load(tmp_path / "b.jsonl.gz") == answers
+    assert corpus.load(tmp_path / "none.jsonl") == []
+
+
+# ── the adapter ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_adapter_learns_resumes_and_ships_what_it_learnt(model, answers, tmp_path):
+    pytest.importorskip("peft")
+    own = copy.deepcopy(model)
+    run = adapter.Training(own, Letters(), answers)
+    before = run.validate(answers, 6)
+    losses = [run.step(0.1) for _ in range(6)]
+    run.save(tmp_path / "half.pt")
+    other = adapter.Training(copy.deepcopy(model), Letters(), answers)
+    other.resume(tmp_path / "half.pt")
+    assert run.step(0.5) == pytest.approx(other.step(0.5), abs=1e-6)
+    after = run.validate(answers, 6)
+    assert all(map(math.isfinite, losses))
+    assert after["coding"] < before["coding"]
+    assert after["reasoning"] < before["reasoning"]
+    state = adapter.train(other, answers, other.state["seconds"] / 60, tmp_path / "half.pt")  # no time left
+    assert state["step"] == 6
+
+    config = {"scale": adapter.ALPHA / adapter.RANK, "verifier_sha256": fetch.SHA256}
+    bundled.save({"adapter.safetensors": run.adapter()}, tmp_path / "adapter", {"date": "2026-01-01", "config": config})
+    merged, ids = copy.deepcopy(model), torch.tensor([[1, 7, 30, 12, 55, 3, 8]])
+    bundled.merge_adapter(merged, tmp_path / "adapter")
+    _, trained = teacher.read(own, ids)
+    _, loaded = teacher.read(merged, ids)
+    _, plain = teacher.read(model, ids)
+    assert (trained - loaded).abs().max() < 0.05 * (trained - plain).abs().max()  # float16 on disk
+
+
+def test_open_prompts_pull_towards_the_unadapted_law(model, answers):
+    """Their loss is least where nothing has changed: its gradient is zero there."""
+    pytest.importorskip("peft")
+    run = adapter.Training(copy.deepcopy(model), Letters(), answers)
+    rows = run.original(answers[:4])
+    run.loss(rows).backward()
+    assert max(float(p.grad.abs().max()) for p in run.parameters.values()) < 1e-5
+    run.optimiser.zero_grad()
+    run.loss([adapter.Example(row.prompt, row.answer) for row in rows]).backward()
+    assert max(float(p.grad.abs().max()) for p in run.parameters.values()) > 1e-3
+
+
+# ── the drafter ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("noise", ["masked", "uniform"])
+def test_noise_covers_the_states_met_when_decoding(noise):
+    """Shares of 40,000 blocks within 0.02: 8 standard deviations, false alarm below 1e-14."""
+    clean = torch.arange(8).repeat(40_000, 1)
+    canvas, level = drafter.noisy_blocks(clean, 50, torch.Generator().manual_seed(1), noise)
+    settled = level == 0
+    prefix = settled & (settled.cumprod(-1).sum(-1) == settled.sum(-1))[:, None] & (settled | (level == 1)).all(-1)[:, None]
+    lengths = torch.bincount(prefix.sum(-1), minlength=9) / len(clean)
+    assert (lengths[1:8] > 0.02).all(), "every length of a settled prefix occurs"
+    assert lengths[8] < 0.01
+    assert (canvas[settled] == clean[settled]).all()
+    assert (canvas == MASKED).eq((level == 1) & (noise == "masked")).all()
+    if noise == "uniform":
+        assert abs((level == 1).all(-1).float().mean() - drafter.PURE) < 0.02
+        whole = [((level == t).all(-1).float().mean() - 0.3 * 0.75 / 3).abs() < 0.02 for t in (1 / 2, 1 / 4, 1 / 8)]
+        assert all(whole), "the last states of ancestral sampling in 2, 4 and 8 steps"
+        kept = (canvas == clean)[(level == 1 / 4).all(-1)].float().mean()
+        assert abs(kept - (0.75 + 0.25 / 50)) < 0.02
+
+
+@pytest.mark.parametrize("noise", ["masked", "uniform"])
+def test_tokens_that_cannot_be_shown_are_noise_and_their_level_does_not_tell(noise):
+    clean = torch.tensor([1, 2, 3, -2, 5, 6, 7, 8]).repeat(20_000, 1)
+    canvas, level = drafter.noisy_blocks(clean, 10, torch.Generator().manual_seed(2), noise)
+    assert not (level[:, 4:][(level[:, 3] == 1)] == 0).any() or noise == "masked"
+    if noise == "masked":
+        assert (canvas[:, 3] == MASKED).all()
+    else:
+        assert (level[:, 3] == level[:, 7]).all(), "a level of its own would give away that the token is foreign"
+        shares = torch.bincount(canvas[:, 3], minlength=10) / len(clean)
+        assert ((shares - 0.1).abs() < 0.015).all()  # 7 standard deviations at n = 20,000: false alarm below 1e-10
+
+
+def test_half_of_the_blocks_begin_behind_surprising_tokens(model, answers):
+    run = drafter.Training(model, answers, [], MASKED_RECIPE)
+    surprise, generator = run.shelf.fetch([0])[2][0], torch.Generator().manual_seed(1)
+    row, mean = run.corpus[0], {}
+    spots = torch.arange(len(row.prompt) - 1, len(row.prompt) + len(row.answer) - 1)
+    for anchors in ("any", "surprising"):
+        drawn = [
+            run.lesson([0] * 8, generator, "masked", anchors).inputs[6][:, :: run.recipe.block, : len(surprise)].sum(-1) for _ in range(20)
+        ]
+        at = torch.cat(drawn).flatten()
+        assert set(at.tolist()) <= set(spots.tolist())
+        mean[anchors] = surprise[at].mean()
+    assert abs(mean["any"] - surprise[spots].mean()) < 0.08  # 2,560 draws, 8 standard deviations at most
+    assert mean["surprising"] > mean["any"]
 
 
 def test_expected_acceptance_counts_only_what_the_draft_vocabulary_can_say(model, answers):
-    run = drafter.Training(model, answers, [0, 1, 2], "both", sources=(0, 2))
+    run = drafter.Training(model, answers, [0, 1, 2], MASKED_RECIPE)
     whole = run.validate()
     run.inverse[40:] = -2
     run.network.ids, run.network.rows = run.network.ids[:40], run.network.rows[:40]
     cut = run.validate()
-    assert all(c < 0.9 for values in cut.values() for c in values)
+    assert set(whole) == {"masked"}
+    assert set(whole["masked"]) == set(TASKS)
+    assert all(c < 0.9 for values in cut["masked"].values() for c in values)
     assert whole != cut
 
 
-@pytest.mark.parametrize("noise", ["masked", "uniform", "both"])
-def test_a_run_learns_resumes_ships_and_drafts(model, answers, noise, tmp_path):
-    run = drafter.Training(model, answers, [0, 1, 2], noise, sources=(0, 2))
-    before = run.validate()
-    losses = [run.step(0.1) for _ in range(12)]
-    assert all(math.isfinite(x) for x in losses)
-    assert sum(losses[-4:]) < sum(losses[:4])
-    assert all(0 <= a <= 1 for values in before.values() for a in values)
+def test_what_was_read_once_is_not_read_again(model, answers, monkeypatch):
+    run = drafter.Training(model, answers, [], MASKED_RECIPE)
+    first, hidden, _ = run.shelf.fetch([3, 4])
+    monkeypatch.setattr(shelf, "read", None)
+    again, same, _ = run.shelf.fetch([3, 4])
+    assert torch.equal(hidden, same)
+    assert all(torch.equal(a, b) for one, other in zip(first, again, strict=True) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=str)
+def test_a_run_learns_resumes_ships_and_drafts(model, answers, recipe, tmp_path):
+    run = drafter.Training(model, answers, [0, 1, 2], recipe)
+    same = [0, *range(drafter.HELD_OUT, drafter.HELD_OUT + 7)]
+    on = lambda: float(run.loss(run.lesson(same, torch.Generator().manual_seed(9), recipe.noise)))  # noqa: E731
+    before = on()
+    assert all(math.isfinite(run.step(0.1)) for _ in range(12))
+    assert on() < before
+    assert all(0 <= a <= 1 for tasks in run.validate().values() for values in tasks.values() for a in values)
     run.save(tmp_path / "half.pt")
-    again = drafter.Training(model, answers, [0, 1, 2], noise, sources=(0, 2))
+    again = drafter.Training(model, answers, [0, 1, 2], recipe)
     again.resume(tmp_path / "half.pt")
     assert run.step(0.5) == pytest.approx(again.step(0.5), abs=1e-6)
     history = drafter.train(again, again.state["seconds"] / 60, tmp_path / "half.pt")  # no time left: validates and returns
@@ -123,8 +274,57 @@ def test_a_run_learns_resumes_ships_and_drafts(model, answers, noise, tmp_path):
     assert len(list(events)[-1].tokens) == 9
 
 
-def test_the_corpus_file_survives_an_interruption(tmp_path):
-    path = tmp_path / "corpus.jsonl"
-    path.write_text("[[1, 2], [3]]\n[[4], [5, 6]]\n[[7], [8")
-    assert corpus.load(path) == [([1, 2], [3]), ([4], [5, 6])]
-    assert corpus.load(tmp_path / "none.jsonl") == []
+# ── the measurements ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_measured_rows_are_stored_resumed_and_reported(model, answers, tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluate, "MOST", dict.fromkeys(TASKS, 12))
+    wanted = [evaluate.Setting("reasoning"), evaluate.Setting("reasoning", "masked", 1), evaluate.Setting("chat", "masked", 1)]
+    monkeypatch.setattr(evaluate, "settings", lambda: wanted)
+    network = drafter.Training(model, answers, [0, 1, 2], MASKED_RECIPE).network
+    bench, path = evaluate.Bench(model, network, 0.7, Letters(), {2}), tmp_path / "evaluation.json"
+    names = {"verifier": "v", "adapter": "a", "drafter": "d"}
+    evaluate.run(bench, path, names, {}, 3, 0.0)
+    assert not path.exists(), "no time: nothing measured"
+    evaluate.run(bench, path, names, {}, 3, 5.0)
+    rows = evaluate.load(path)["rows"]
+    assert [(r["task"], r["noise"], r["n"]) for r in rows] == [("reasoning", "", 3), ("reasoning", "masked", 3), ("chat", "masked", 3)]
+    assert rows[0]["tau"] == 1
+    assert 1 <= rows[1]["tau"] <= 9
+    assert rows[0]["low"] <= rows[0]["accuracy"] <= rows[0]["high"]
+    assert "accuracy" not in rows[2]
+    assert evaluate.missing(evaluate.load(path), names, 3) == []
+    assert evaluate.missing(evaluate.load(path), names, 4) == wanted
+    assert evaluate.missing(evaluate.load(path), {**names, "drafter": "new"}, 3) == wanted
+    figures = evaluate.report(tmp_path, names, 3)
+    assert figures["verifier"]["reasoning"] == {k: rows[0][k] for k in ("accuracy", "low", "high", "n")}
+    assert figures["tau"]["masked"]["S1"] == {"reasoning": rows[1]["tau"], "coding": None, "chat": rows[2]["tau"]}
+    assert figures["bytes"] == path.stat().st_size
+    assert json.loads(json.dumps(figures)) == figures
+    assert evaluate.report(tmp_path, names)["tau"]["masked"]["S1"]["reasoning"] is None, "too few problems"
+    assert evaluate.report(tmp_path, {**names, "drafter": "new"}, 3)["tau"]["masked"]["S1"]["reasoning"] is None, "other models"
+    assert len(evaluate.bars(figures)) == 19
+
+
+def test_the_price_of_a_step_counts_whole_blocks_only():
+    blank = {"cycle": 1, "at": 0.0}
+
+    def block(n, ms, step_ms):
+        yield Denoise(step=0, steps=2, canvas=(MASKED,) * n, fixed=(False,) * n, ms=99.0, **blank)
+        yield Denoise(step=1, steps=2, canvas=(1,) * n, fixed=(True,) * n, ms=step_ms, **blank)
+        yield Verify(anchor=1, tokens=(1,) * n, fixed_at=(1,) * n, draft_ms=0.0, ms=ms, **blank)
+
+    cost = evaluate.step_cost(iter([*block(8, 40.0, 6.0), *block(8, 50.0, 5.0), *block(8, 45.0, 7.0), *block(3, 1.0, 1.0)]))
+    assert cost == {"step_ms": 6.0, "verify_ms": 45.0, "ratio": round(6 / 45, 4), "cycles": 3}
+
+
+def test_the_likelihood_is_that_of_the_answers_alone(model, answers):
+    rows = answers[:5]
+    total, count = 0.0, 0
+    for row in rows:
+        verifier = Verifier(model, 64)
+        verifier.prefill(row.prompt[:-1])
+        logs = verifier.score([row.prompt[-1], *row.answer[:-1]]).log_softmax(-1)
+        total -= float(logs.gather(-1, torch.tensor(row.answer)[:, None]).sum())
+        count += len(row.answer)
+    assert evaluate.likelihood(model, rows, batch=2) == pytest.approx(total / count, abs=1e-4)

@@ -27,6 +27,7 @@ class CachedDenoiser:
         if len(context) != length + 1:
             raise ValueError(f"the verifier has read {length} tokens, the context has {len(context)} with its anchor")
         self.anchor = torch.tensor([[context[-1]]], device=self.ids.device)
+        self.thought = self.verifier.last_hidden()[None, None]
         cache = self.verifier.cache
         self.past = [(cache[i, 0, :, :, :length], cache[i, 1, :, :, :length]) for i in self.network.sources]
 
@@ -35,4 +36,4 @@ class CachedDenoiser:
         """canvas [γ], level [γ] → logits [γ, K] over the draft vocabulary."""
         start = self.verifier.length
         table = self.verifier.rotary_rows(start, start + len(canvas))
-        return self.network(self.anchor, canvas[None, None], level[None, None], self.past, table, None)[0, 0]
+        return self.network(self.anchor, self.thought, canvas[None, None], level[None, None], self.past, table, None)[0, 0]

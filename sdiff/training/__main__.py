@@ -1,54 +1,194 @@
-"""`python -m sdiff.training corpus|drafter`: makes the files in `precomputed/drafters`. Resumable; same path on CPU and GPU."""
+"""`python -m sdiff.training adapter|corpus|trials|drafter|evaluate|report`: makes and measures what lies in `precomputed`, in this order.
+
+Resumable: work under way lies in the cache folder, and a finished file is what later commands start from.
+"""
 
 from __future__ import annotations
 
 import argparse
 import datetime
 import json
+import os
 import platform
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from sdiff import bundled
-from sdiff.fetch import cache_folder
-from sdiff.training import corpus, drafter
+from sdiff.fetch import cache_folder, sha256
+from sdiff.pairs import Request, choose, load_pair
+from sdiff.training import adapter, corpus, drafter, evaluate, trials
+
+CHAT_ROWS = {"train": 520, "validation": 60, "test": 300}
+CORPUS_ROWS = 3000
+
+
+def hardware(device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{platform.machine()} CPU, {os.cpu_count()} cores"
+    return {"device": name, "dtype": str(dtype).removeprefix("torch."), "threads": torch.get_num_threads(), "torch": torch.__version__}
+
+
+def shard(text: str) -> tuple[int, int]:
+    i, n = map(int, text.split("/"))
+    if not 0 <= i < n:
+        raise argparse.ArgumentTypeError(f"{text}: the first number runs from 0 to one less than the second")
+    return i, n
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m sdiff.training", description=__doc__)
-    parser.add_argument("what", choices=("corpus", "drafter"))
-    parser.add_argument("--minutes", type=float, default=20)
+    parser = argparse.ArgumentParser(prog="python -m sdiff.training", description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("adapter", "corpus", "trials", "drafter", "evaluate", "report"))
+    parser.add_argument("--minutes", type=float, default=20, help="of training or sampling, all sittings together")
     parser.add_argument("--noise", choices=("masked", "uniform", "both"), default="both")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--dtype", default="auto")
     parser.add_argument("--threads", type=int, default=0, help="0: torch's default")
-    parser.add_argument("--out", type=Path, default=bundled.DRAFTERS)
+    parser.add_argument(
+        "--shard", type=shard, default=(0, 1), help="i/n: this process's share of `corpus`, for n processes with a core each"
+    )
+    parser.add_argument("--n", type=int, default=300, help="problems per setting of `evaluate`")
+    parser.add_argument("--json", action="store_true", help="machine-readable `report`")
+    parser.add_argument("--out", type=Path, default=bundled.PRECOMPUTED)
     args = parser.parse_args()
+    if args.what == "report":
+        print_report(args)
+        return
     if args.threads:
         torch.set_num_threads(args.threads)
-    device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if args.device == "auto" else args.device)
-    model, tokenizer = bundled.load_verifier(device, torch.bfloat16, lambda text, done: None)
-    folder = cache_folder() / "training"
-    folder.mkdir(parents=True, exist_ok=True)
-    if args.what == "corpus":
-        tokens = corpus.make(model, tokenizer, folder / "corpus.jsonl", args.minutes)
-        print(f"{tokens:,} tokens in {folder / 'corpus.jsonl'}")
-        return
-    rows = corpus.load(folder / "corpus.jsonl")
-    if len(rows) < 200:
-        raise SystemExit(f"Only {len(rows)} answers in {folder / 'corpus.jsonl'}. Run `python -m sdiff.training corpus` first.")
-    run = drafter.Training(model, rows, tokenizer.all_special_ids, args.noise)
-    history = drafter.train(run, args.minutes, folder / f"drafter-{args.noise}.pt")
+    device, dtype = choose(args.device, args.dtype)
+    work = cache_folder() / "training"
+    work.mkdir(parents=True, exist_ok=True)
+    commands = {"adapter": make_adapter, "corpus": make_corpus, "trials": try_recipes, "drafter": make_drafter, "evaluate": measure}
+    commands[args.what](args, device, dtype, work)
+
+
+def chat_answers(model: Any, tokenizer: Any, split: str, out: Path, work: Path) -> list[corpus.Row]:
+    """The unadapted verifier's own answers to open prompts; made once, then read from `out`."""
+    stored = out / "corpus" / f"chat-{split}.jsonl.gz"
+    if not stored.exists():
+        rows = corpus.make(model, tokenizer, corpus.prompts(("chat",), split), CHAT_ROWS[split], work / f"chat-{split}.jsonl")
+        corpus.store(rows, stored)
+    return corpus.load(stored)
+
+
+def make_adapter(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, work: Path) -> None:
+    # float32 weights: the arithmetic is bfloat16 where the device has it (`adapter.autocast`)
+    model, tokenizer = bundled.load_verifier(device, torch.float32)
+    chat = {split: chat_answers(model, tokenizer, split, args.out, work) for split in ("train", "validation")}
+    run = adapter.Training(model, tokenizer, chat["train"])
+    history = adapter.train(run, chat["validation"], args.minutes, work / "adapter.pt")
     card = {
-        "verifier": bundled.NAME, "license": "Apache-2.0", "noise": args.noise, "training_temperature": drafter.TEMPERATURE,
-        "command": f"python -m sdiff.training drafter --noise {args.noise} --minutes {args.minutes:g}",
-        "corpus": {"answers": len(rows), "tokens": sum(len(a) for _, a in rows), "seed": corpus.SEED, "source": "the verifier's own answers at temperature 0.7"},
-        "hardware": {"device": device.type, "machine": platform.machine(), "threads": torch.get_num_threads(), "torch": torch.__version__},
-        "date": datetime.date.today().isoformat(), "minutes": round(history["seconds"] / 60, 1), "steps": history["step"], "blocks": history["blocks"],
-        "expected_acceptance": history["acceptance"], "curve": history["curve"],
+        "verifier": bundled.NAME, "license": "Apache-2.0", "date": datetime.date.today().isoformat(),
+        "command": f"python -m sdiff.training adapter --minutes {args.minutes:g}",
+        "data": "worked solutions of the reasoning and coding training families, and the unadapted verifier's own answers to open prompts",
+        "limits": "learnt small word problems and small Python functions of the kinds in sdiff/tasks, in English; nothing else got better, "
+                  "and answers are often wrong outside of them",
+        "hardware": hardware(device, dtype), "minutes": round(history["seconds"] / 60, 1), "steps": history["step"],
+        "rows": history["step"] * run.batch, "answer_tokens": history["tokens"], "curve": history["curve"],
+        "config": {"rank": adapter.RANK, "scale": adapter.ALPHA / adapter.RANK, "modules": adapter.MODULES, "verifier_sha256": bundled.SHA256},
     }  # fmt: skip
-    bundled.save_drafter(run.network, args.out, card)
-    print(json.dumps(card, indent=1))
+    bundled.save({"adapter.safetensors": run.adapter()}, args.out / "adapter", card)
+    print(json.dumps({k: v for k, v in card.items() if k != "curve"}, indent=1))
+
+
+def make_corpus(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, work: Path) -> None:
+    model, tokenizer = bundled.load_verifier(device, dtype, adapter=args.out / "adapter")
+    adapter_name = bundled.adapter_hash(args.out / "adapter")
+    wanted = corpus.prompts(("reasoning", "coding", "chat"), "train", corpus.SEED + 1)
+    name = f"corpus-{adapter_name[:12]}"
+    corpus.make(model, tokenizer, wanted, CORPUS_ROWS, work / f"{name}-{args.shard[0]}.jsonl", args.minutes, shard=args.shard)
+    rows = [row for path in sorted(work.glob(f"{name}-*.jsonl")) for row in corpus.load(path)]
+    stored = args.out / "corpus" / "corpus.jsonl.gz"
+    corpus.store(rows, stored)
+    card = {
+        "source": "the adapted verifier's own answers to prompts of the training split, a third each of reasoning, coding and chat",
+        "adapter_sha256": adapter_name, "temperature": corpus.TEMPERATURE, "seed": corpus.SEED, "answers": len(rows),
+        "tokens": sum(len(row.answer) for row in rows), "sha256": sha256(stored), "license": "Apache-2.0",
+        "hardware": hardware(device, dtype), "date": datetime.date.today().isoformat(),
+    }  # fmt: skip
+    (args.out / "corpus" / "card.json").write_text(json.dumps(card, indent=1) + "\n")
+    print(f"{card['answers']:,} answers, {card['tokens']:,} tokens")
+
+
+def corpus_rows(out: Path) -> list[corpus.Row]:
+    """The corpus of the adapter in `out`. Ends the program where there is none."""
+    card, again = out / "corpus" / "card.json", "Run `python -m sdiff.training corpus` first."
+    if not card.exists() or json.loads(card.read_text())["adapter_sha256"] != bundled.adapter_hash(out / "adapter"):
+        raise SystemExit(f"There is no corpus of this adapter. {again}")
+    rows = corpus.load(out / "corpus" / "corpus.jsonl.gz")
+    if len(rows) < 200:
+        raise SystemExit(f"Only {len(rows)} answers in the corpus. {again}")
+    return rows
+
+
+def try_recipes(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, work: Path) -> None:
+    model, tokenizer = bundled.load_verifier(device, dtype, adapter=args.out / "adapter")
+    about = {"hardware": hardware(device, dtype), "adapter": bundled.adapter_hash(args.out / "adapter")[:12]}
+    trials.compare(model, corpus_rows(args.out), tokenizer.all_special_ids, args.minutes, args.out / "trials.json", about, work)
+
+
+def make_drafter(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, work: Path) -> None:
+    rows = corpus_rows(args.out)
+    model, tokenizer = bundled.load_verifier(device, dtype, adapter=args.out / "adapter")
+    recipe, adapter_name = drafter.Recipe(noise=args.noise), bundled.adapter_hash(args.out / "adapter")
+    run = drafter.Training(model, rows, tokenizer.all_special_ids, recipe)
+    history = drafter.train(run, args.minutes, work / f"drafter-{args.noise}-{adapter_name[:12]}.pt")
+    card = {
+        "verifier": bundled.NAME, "license": "Apache-2.0", "date": datetime.date.today().isoformat(), "noise": args.noise,
+        "training_temperature": corpus.TEMPERATURE, "recipe": history["recipe"],
+        "command": f"python -m sdiff.training drafter --noise {args.noise} --minutes {args.minutes:g}",
+        "data": f"the adapted verifier's own answers at temperature {corpus.TEMPERATURE}: {len(rows):,} answers, "
+                f"{sum(len(row.answer) for row in rows):,} tokens, seed {corpus.SEED}",
+        "limits": "drafts for this verifier with this adapter only, best near its training temperature; prose is drafted far less well than "
+                  "worked solutions and code",
+        "hardware": hardware(device, dtype), "minutes": round(history["seconds"] / 60, 1), "steps": history["step"], "blocks": history["blocks"],
+        "expected_acceptance": history["acceptance"], "curve": history["curve"],
+        "config": {"adapter_sha256": adapter_name},
+    }  # fmt: skip
+    bundled.save_drafter(run.network, args.out / ("drafters" if args.noise == "both" else f"drafters-{args.noise}"), card)
+    print(json.dumps({k: v for k, v in card.items() if k != "curve"}, indent=1))
+
+
+def model_names(out: Path) -> dict[str, str]:
+    """What names the models that rows were measured with: their hashes."""
+    drafter_files = json.loads((out / "drafters" / "card.json").read_text())["files"]
+    return {"verifier": bundled.SHA256[:12], "adapter": bundled.adapter_hash(out / "adapter")[:12],
+            "drafter": drafter_files["layer0.safetensors"]["sha256"][:12]}  # fmt: skip
+
+
+def measure(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, work: Path) -> None:
+    path, where = args.out / "evaluation.json", {**hardware(device, dtype), "load": round(os.getloadavg()[0], 2)}
+    models = model_names(args.out)
+    original, tokenizer = bundled.load_verifier(device, dtype)
+    model, _ = bundled.load_verifier(device, dtype, adapter=args.out / "adapter")
+    results = evaluate.load(path)
+    if results["chat"].get("adapter") != models["adapter"]:
+        rows = chat_answers(original, tokenizer, "test", args.out, work)
+        before, after = evaluate.likelihood(original, rows), evaluate.likelihood(model, rows)
+        results["chat"] = {"before": before, "after": after, "rise": after - before, "answers": len(rows), "adapter": models["adapter"]}
+        evaluate.store(results, path)
+    pair = load_pair(args.device, args.dtype, threads=args.threads)
+    if results["step_cost"].get("models") != models:
+        request = Request("Tell me a short story about a lighthouse keeper.", steps=4, max_tokens=192)
+        list(pair.stream(request))  # warm
+        cost = evaluate.step_cost(pair.stream(request))
+        results["step_cost"] = {**cost, "models": models, "hardware": where, "date": datetime.date.today().isoformat()}
+        evaluate.store(results, path)
+    print(json.dumps({"chat": results["chat"], "step_cost": results["step_cost"]}), flush=True)
+    network, card = bundled.load_drafter(model, args.out / "drafters", device, dtype)
+    bench = evaluate.Bench(model, network, card["training_temperature"], tokenizer, pair.eos())
+    evaluate.run(bench, path, models, where, args.n, args.minutes)
+
+
+def print_report(args: argparse.Namespace) -> None:
+    figures = evaluate.report(args.out, model_names(args.out), args.n)
+    if args.json:
+        print(json.dumps(figures))
+        return
+    for what, figure, kind, bar in evaluate.bars(figures):
+        met = "not measured" if figure is None else "holds" if (figure >= bar if kind == "≥" else figure <= bar) else "MISSED"
+        print(f"{what:<70} {'–' if figure is None else figure:>8}   {kind} {bar:<6} {met}")
 
 
 if __name__ == "__main__":

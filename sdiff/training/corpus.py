@@ -1,21 +1,40 @@
-"""The corpus: the verifier's own sampled answers to open prompts. Keeps token ids; everything else is recomputed."""
+"""The corpus: a verifier's own sampled answers to the tasks' prompts. Keeps token ids; everything else is recomputed.
+
+An answer depends on the seed and its place in the stream alone, so an interrupted run continues to the same file
+(up to rounding: a batch's other rows change the last bits of a logit).
+"""
 
 from __future__ import annotations
 
+import gzip
+import itertools
 import json
 import time
 from collections.abc import Iterator
-from itertools import islice
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from sdiff.sampling import Shape
-from sdiff.training.prompts import prompts
+from sdiff.tasks import Item, items
 from sdiff.training.teacher import Sampler
 from sdiff.verifier import Llama
 
-CONTEXT = 256  # tokens of prompt and answer together
+CONTEXT = 320  # tokens of prompt and answer together
+MOST = 160  # tokens of one answer
+TEMPERATURE = 0.7
 SEED = 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """Answer number `index` of a stream: prompt (with the chat template) and answer as token ids."""
+
+    index: int
+    task: str
+    family: str
+    prompt: list[int]
+    answer: list[int]
 
 
 def chat_tokens(tokenizer: Any, prompt: str) -> list[int]:
@@ -23,36 +42,60 @@ def chat_tokens(tokenizer: Any, prompt: str) -> list[int]:
     return tokenizer.apply_chat_template([{"role": "user", "content": prompt}], add_generation_prompt=True, return_dict=False)
 
 
-def load(path: Path) -> list[tuple[list[int], list[int]]]:
-    """(prompt, answer) token ids, in file order; a half-written last line is ignored."""
+def prompts(tasks: tuple[str, ...], split: str, seed: int = SEED) -> Iterator[Item]:
+    """The tasks' problems in turn, endless."""
+    streams = [items(task, split, seed) for task in tasks]
+    return (next(stream) for stream in itertools.cycle(streams))
+
+
+def load(path: Path) -> list[Row]:
+    """Rows in file order, from plain or gzipped JSON lines; a half-written last line is ignored."""
     rows = []
-    for line in path.read_text().splitlines() if path.exists() else ():
-        try:
-            rows.append(tuple(json.loads(line)))
-        except ValueError:
-            break
+    if path.exists():
+        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
+            for line in file:
+                try:
+                    rows.append(Row(**json.loads(line)))
+                except (ValueError, TypeError):
+                    break
     return rows
 
 
-def make(model: Llama, tokenizer: Any, path: Path, minutes: float, slots: int = 64, temperature: float = 0.7) -> int:
-    """Append answers to `path` until the time is up; continues where an earlier call stopped. → tokens in the file."""
+def store(rows: list[Row], path: Path) -> None:
+    """Gzipped JSON lines in stream order, byte for byte the same for the same rows."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = "".join(json.dumps(asdict(row)) + "\n" for row in sorted(rows, key=lambda row: row.index))
+    path.write_bytes(gzip.compress(lines.encode(), mtime=0))
+
+
+def make(
+    model: Llama, tokenizer: Any, wanted: Iterator[Item], count: int, path: Path, minutes: float = 1e9, slots: int = 64, shard: tuple[int, int] = (0, 1),
+) -> list[Row]:  # fmt: skip
+    """Answer the first `count` of `wanted` into the JSON lines `path`, or as many as the time allows; skips what is there already.
+
+    `shard` (i, n): only every n-th, beginning at i, so that n processes with a core each can share the work.
+    """
     done = load(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in done))
-    tokens, start, fresh = sum(len(answer) for _, answer in done), time.monotonic(), 0
+    path.write_text("".join(json.dumps(asdict(row)) + "\n" for row in done))
+    known, start, fresh = {row.index for row in done}, time.monotonic(), 0
 
-    def stream() -> Iterator[list[int]]:
-        for text in islice(prompts(SEED), len(done), None):
+    def stream() -> Iterator[tuple[tuple[int, Item], list[int], int]]:
+        for index, item in enumerate(itertools.islice(wanted, count)):
             if time.monotonic() - start > minutes * 60:
                 return
-            yield chat_tokens(tokenizer, text)
+            if index % shard[1] == shard[0] and index not in known and len(ids := chat_tokens(tokenizer, item.prompt)) < CONTEXT - 8:
+                yield (index, item), ids, SEED * 1_000_003 + index
 
-    sampler = Sampler(model, slots, CONTEXT, Shape(temperature), tokenizer.eos_token_id, SEED + len(done))
+    two = zip(chat_tokens(tokenizer, "a"), chat_tokens(tokenizer, "b"))
+    prefix = [token for token, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], two)]
+    sampler = Sampler(model, slots, CONTEXT, Shape(TEMPERATURE), tokenizer.eos_token_id, prefix)
     with path.open("a") as file:
-        for n, row in enumerate(sampler.run(stream(), CONTEXT), 1):
-            file.write(json.dumps(row) + "\n")
-            fresh += len(row[1])
-            if n % 50 == 0:
+        for (index, item), prompt, answer in sampler.run(stream(), MOST):
+            done.append(Row(index, item.task, item.family, prompt, answer))
+            file.write(json.dumps(asdict(done[-1])) + "\n")
+            fresh += len(answer)
+            if len(done) % 50 == 0:
                 file.flush()
-                print(f"{len(done) + n} answers, {tokens + fresh:,} tokens, {fresh / (time.monotonic() - start):.0f} tokens/s", flush=True)
-    return tokens + fresh
+                print(f"{len(done)} of {count} answers, {fresh / (time.monotonic() - start):.0f} tokens/s", flush=True)
+    return done

@@ -5,85 +5,107 @@ The decoder's `Verifier` serves one sequence; training wants many at once, on th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from sdiff.layers import attend, rms_norm, rotary_table
+from sdiff.layers import rms_norm, rotary_table
+from sdiff.many import Lanes
 from sdiff.sampling import Dice, Shape
 from sdiff.verifier import Llama
 
+Tag = TypeVar("Tag")
 
-@torch.inference_mode()
-def read(model: Llama, ids: Tensor, sources: Iterable[int]) -> tuple[list[tuple[Tensor, Tensor]], Tensor]:
-    """Read ids [B, T] (right-padded; padding only follows). → keys and values of `sources`, last hidden [B, T, width]."""
+
+def read(model: Llama, ids: Tensor, sources: Iterable[int] = ()) -> tuple[list[tuple[Tensor, Tensor]], Tensor]:
+    """Read ids [B, T] (right-padded; padding only follows). → keys and values of `sources`, last hidden [B, T, width].
+
+    Gradients flow if the weights want them.
+    """
     d, time = model.d, ids.shape[1]
     table = rotary_table(time, d.head_width, d.rope_base, ids.device).to(model.embedding.dtype)[:, :, None]
-    causal = torch.ones(time, time, dtype=torch.bool, device=ids.device).tril()
     wanted, past = set(sources), []
     x = model.embedding[ids]
     for i, layer in enumerate(model.layers):
 
         def store_and_attend(q: Tensor, k: Tensor, v: Tensor, i: int = i) -> Tensor:
-            k, v = k.transpose(1, 2), v.transpose(1, 2)
+            q, k, v = (t.transpose(1, 2) for t in (q, k, v))
             if i in wanted:
                 past.append((k, v))
-            return attend(q, k, v, causal)
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2).flatten(2)
 
         x = layer(x, table, store_and_attend)
     return past, rms_norm(x, model.norm, d.epsilon)
 
 
-class Sampler:
-    """Continuous batching: `slots` answers grow together, a finished one makes room for the next prompt at once."""
+def padded(texts: list[list[int]], device: torch.device) -> tuple[Tensor, list[int]]:
+    """Token ids [B, T] with zeros behind the shorter texts, and their lengths."""
+    lengths = [len(text) for text in texts]
+    ids = torch.zeros(len(texts), max(lengths), dtype=torch.int64)
+    for row, text in zip(ids, texts, strict=True):
+        row[: len(text)] = torch.tensor(text)
+    return ids.to(device), lengths
 
-    def __init__(self, model: Llama, slots: int, context: int, shape: Shape, eos: int, seed: int) -> None:
-        d, weight = model.d, model.embedding
-        self.model, self.context, self.shape, self.eos = model, context, shape, eos
-        self.cache = torch.zeros(d.layers, 2, slots, d.kv_heads, context, d.head_width, dtype=weight.dtype, device=weight.device)
-        self.table = rotary_table(context, d.head_width, d.rope_base, weight.device).to(weight.dtype)
-        self.dice = Dice(seed)
-        self.length = torch.zeros(slots, dtype=torch.int64, device=weight.device)  # tokens read per slot
+
+class ManyDice(Dice):
+    """One generator per answer, so that an answer depends on its own seed and not on its neighbours in the batch."""
+
+    def __init__(self, generators: Sequence[torch.Generator]) -> None:
+        self.generators = generators
+
+    def uniform(self, n: int) -> Tensor:
+        return torch.cat([torch.rand(1, generator=g, dtype=torch.float64) for g in self.generators[:n]])
+
+
+@dataclass
+class _Slot(Generic[Tag]):
+    """One answer under way: `index` in the stream, prompt and answer ids, its own random numbers."""
+
+    tag: Tag
+    prompt: list[int]
+    generator: torch.Generator
+    answer: list[int] = field(default_factory=list)
+
+
+class Sampler:
+    """Continuous batching: `slots` answers grow together, a finished one makes room for the next prompt at once.
+
+    `prefix`: tokens that all prompts begin with; they are read once and their keys and values stay in every slot.
+    """
+
+    def __init__(self, model: Llama, slots: int, context: int, shape: Shape, eos: int, prefix: Sequence[int] = ()) -> None:
+        self.lanes, self.slots, self.shape, self.eos, self.prefix = Lanes(model, slots, context), slots, shape, eos, list(prefix)
+        if prefix:
+            self.lanes.read([prefix], [0], [0])
+            self.lanes.cache[:, :, 1:, :, : len(prefix)] = self.lanes.cache[:, :, :1, :, : len(prefix)]
 
     @torch.inference_mode()
-    def run(self, prompts: Iterator[list[int]], most: int) -> Iterator[tuple[list[int], list[int]]]:
-        """Answer every prompt with at most `most` tokens; yields (prompt, answer) as they finish."""
-        slots: list[tuple[list[int], list[int]] | None] = [None] * len(self.length)
+    def run(self, prompts: Iterator[tuple[Tag, list[int], int]], most: int) -> Iterator[tuple[Tag, list[int], list[int]]]:
+        """Answer every (tag, prompt, seed) with at most `most` tokens; yields (tag, prompt, answer) as they finish."""
+        slots: list[_Slot[Tag] | None] = [None] * self.slots
         while True:
             for b, slot in enumerate(slots):
-                if slot is None and (prompt := next(prompts, None)) is not None:
-                    self._forward(torch.tensor([prompt[:-1]], device=self.length.device), torch.tensor([b], device=self.length.device))
-                    slots[b] = (prompt, [])
-            busy = [b for b, slot in enumerate(slots) if slot is not None]
+                if slot is None and (following := next(prompts, None)) is not None:
+                    tag, prompt, seed = following
+                    slots[b] = _Slot(tag, prompt, torch.Generator().manual_seed(seed))
+                    known = len(self.prefix)
+                    if prompt[:known] != self.prefix or len(prompt) <= known:
+                        raise ValueError("a prompt does not begin with the common prefix")
+                    if known < len(prompt) - 1:
+                        self.lanes.read([prompt[known:-1]], [b], [known])
+            busy = [(b, slot) for b, slot in enumerate(slots) if slot is not None]
             if not busy:
                 return
-            rows = torch.tensor(busy, device=self.length.device)
-            last = torch.tensor([[(s[1] or s[0])[-1]] for s in (slots[b] for b in busy)], device=self.length.device)
-            logits = torch.nn.functional.linear(self._forward(last, rows)[:, -1], self.model.embedding)
-            for b, token in zip(busy, self.dice.draw(self.shape.law(logits)).tolist(), strict=True):
-                prompt, answer = slots[b]
-                answer.append(token)
-                if token == self.eos or len(answer) >= most or len(prompt) + len(answer) >= self.context:
-                    yield prompt, answer
-                    slots[b], self.length[b] = None, 0
-
-    def _forward(self, ids: Tensor, rows: Tensor) -> Tensor:
-        """Read ids [n, T] behind what slots `rows` [n] hold. → last hidden [n, T, width]"""
-        n, time = ids.shape
-        at = self.length[rows][:, None] + torch.arange(time, device=ids.device)  # [n, T]
-        end = int(at.max()) + 1 if time else 0
-        mask = torch.arange(end, device=ids.device) <= at[..., None]  # [n, T, end]
-        table, x = self.table[:, at][:, :, :, None], self.model.embedding[ids]
-        whole = n == self.cache.shape[2]
-        for layer, (keys, values) in zip(self.model.layers, self.cache, strict=True):
-
-            def store_and_attend(q: Tensor, k: Tensor, v: Tensor, keys: Tensor = keys, values: Tensor = values) -> Tensor:
-                keys[rows[:, None], :, at] = k
-                values[rows[:, None], :, at] = v
-                seen = (keys[:, :, :end], values[:, :, :end]) if whole else (keys[rows, :, :end], values[rows, :, :end])
-                return attend(q, *seen, mask)
-
-            x = layer(x, table, store_and_attend)
-        self.length[rows] += time
-        return rms_norm(x, self.model.norm, self.model.d.epsilon)
+            last = [(slot.answer or slot.prompt)[-1:] for _, slot in busy]
+            lengths = [len(slot.prompt) + len(slot.answer) - 1 for _, slot in busy]
+            hidden = self.lanes.read(last, [b for b, _ in busy], lengths)[:, -1]
+            law = self.shape.law(F.linear(hidden, self.lanes.model.embedding))
+            for (b, slot), token in zip(busy, ManyDice([slot.generator for _, slot in busy]).draw(law).tolist(), strict=True):
+                slot.answer.append(token)
+                if token == self.eos or len(slot.answer) >= most or len(slot.prompt) + len(slot.answer) >= self.lanes.context:
+                    yield slot.tag, slot.prompt, slot.answer
+                    slots[b] = None

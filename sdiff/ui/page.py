@@ -89,7 +89,8 @@ def _controls(prompt: str) -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HT
     with gr.Accordion(strings.MORE, open=False):
         c["max_tokens"], c["top_k"], c["top_p"] = slider("max_tokens", 1), slider("top_k", 1), slider("top_p", 0.01)
         c["seed"] = gr.Number(Request.seed, precision=0, **labels("seed"))
-        c["raw"] = gr.Checkbox(Request.raw, **labels("raw"))
+        for field in ("raw", "original"):
+            c[field] = gr.Checkbox(getattr(Request, field), **labels(field))
     return c, (run, plain, stop), status, (native, law)
 
 

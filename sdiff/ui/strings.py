@@ -10,8 +10,8 @@ TAGLINE = (
 )
 
 EXAMPLES = {
-    "Reasoning": "A farmer has 17 sheep. All but 9 run away. How many sheep are left? Explain step by step.",
-    "Code": "Write a Python function that returns the n-th Fibonacci number, with a short docstring.",
+    "Reasoning": "Mia has 34 apples. She buys 3 bags with 12 apples each and gives 15 apples to Tom. How many apples does Mia have now?",
+    "Code": "Write a Python function `count_above(numbers, limit)` that returns how many of the numbers are greater than limit.",
     "Prose": "Write the opening paragraph of a short story about a lighthouse keeper who collects lost letters.",
 }
 
@@ -35,6 +35,7 @@ CONTROLS = {
     "top_p": ("Top-p", "Draw only among the likeliest tokens that hold this share; 1 is off."),
     "seed": ("Seed", "The same seed and settings give the same run."),
     "max_tokens": ("Token limit", "The run stops after this many new tokens."),
+    "original": ("Verifier as published", "Without the task adapter. The drafter knows the adapted one, so it is accepted less."),
     "raw": ("Raw text", "Continue the prompt as it stands, without the chat template."),
 }
 NOISE_LABELS = {"masked": "Masked", "uniform": "Uniform"}

@@ -1,0 +1,205 @@
+"""The task adapter: a LoRA (2106.09685) that teaches the verifier the tasks and keeps its manner of answering open prompts.
+
+Trained on worked solutions (cross-entropy) and on the unadapted verifier's own answers to open prompts, there against
+its full next-token law, so that the law on such text moves as little as possible. Uses `peft`; loading needs none of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from sdiff.layers import bf16_native
+from sdiff.tasks import items
+from sdiff.training.corpus import Row, chat_tokens
+from sdiff.training.teacher import read
+from sdiff.verifier import Llama
+
+RANK, ALPHA = 16, 32
+MODULES = ("qkv", "out", "gate_up", "down")
+RATE, WARM_UP = 1e-3, 20
+BATCH, CHAT = 8, 1  # rows per step, how many of them open prompts
+LONGEST, CHAT_TOKENS = 320, 96
+SEED = 7
+
+
+@dataclass(frozen=True)
+class Example:
+    """One row to learn from. `original` [n, width]: last hidden states of the unadapted verifier before each answer token;
+    where it is given, the target is that verifier's law instead of the text."""
+
+    prompt: list[int]
+    answer: list[int]
+    original: Tensor | None = None
+
+
+def worked(tokenizer: Any, task: str, split: str, seed: int = SEED) -> Iterator[Example]:
+    """Problems with their worked solutions as token ids, endless."""
+    for item in items(task, split, seed):
+        answer = [*tokenizer.encode(item.solution, add_special_tokens=False), tokenizer.eos_token_id]
+        prompt = chat_tokens(tokenizer, item.prompt)
+        if len(prompt) + len(answer) <= LONGEST:
+            yield Example(prompt, answer)
+
+
+def batches(tokenizer: Any, chat: list[Example], batch: int) -> Iterator[list[Example]]:
+    """Endless batches of rows of similar length: half reasoning, half coding, and BATCH's share of chat."""
+    generator = torch.Generator().manual_seed(SEED)
+    reasoning, coding = worked(tokenizer, "reasoning", "train"), worked(tokenizer, "coding", "train")
+    n_chat = batch * CHAT // BATCH
+    half = (batch - n_chat) // 2
+    while True:
+        open_rows = [chat[i] for i in torch.randint(len(chat), (4 * n_chat,), generator=generator).tolist()]
+        rows = [*islice(reasoning, 4 * half), *islice(coding, 4 * (batch - n_chat - half)), *open_rows]
+        rows.sort(key=lambda row: len(row.prompt) + len(row.answer))
+        for i in torch.randperm(4, generator=generator).tolist():
+            yield rows[i * batch : (i + 1) * batch]
+
+
+def autocast(device: torch.device) -> torch.autocast:
+    """bfloat16 arithmetic where the device has it."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda" or bf16_native())
+
+
+class Training:
+    """The verifier with trainable LoRA matrices, the optimiser and the progress of one run."""
+
+    def __init__(self, model: Llama, tokenizer: Any, chat: list[Row]) -> None:
+        from peft import LoraConfig, inject_adapter_in_model
+
+        torch.manual_seed(SEED)
+        self.model, self.tokenizer, self.device = model, tokenizer, model.embedding.device
+        open_rows = self.original(chat)  # before the adapter is in place
+        config = LoraConfig(r=RANK, lora_alpha=ALPHA, target_modules=list(MODULES), lora_dropout=0.0)
+        inject_adapter_in_model(config, model)
+        self.parameters = {name: p for name, p in model.named_parameters() if "lora_" in name}
+        for parameter in self.parameters.values():
+            parameter.data = parameter.data.float()
+        self.optimiser = torch.optim.AdamW(self.parameters.values(), lr=RATE, weight_decay=0.0)
+        self.batch = BATCH if self.device.type == "cpu" else 4 * BATCH
+        self.batches = batches(tokenizer, open_rows, self.batch)
+        self.state: dict[str, Any] = {"step": 0, "seconds": 0.0, "tokens": 0, "curve": []}
+
+    @torch.no_grad()
+    def original(self, chat: list[Row]) -> list[Example]:
+        """Open prompts with what the unadapted verifier thought at the first CHAT_TOKENS of its own answers."""
+        rows = [Example(row.prompt, row.answer[:CHAT_TOKENS]) for row in chat]
+        result = []
+        for i in range(0, len(rows), BATCH):
+            hidden, _, of = self.hidden(rows[i : i + BATCH])
+            result += [Example(r.prompt, r.answer, hidden[of == j]) for j, r in enumerate(rows[i : i + BATCH])]
+        return result
+
+    def hidden(self, rows: list[Example]) -> tuple[Tensor, Tensor, Tensor]:
+        """Last hidden states before every answer token [N, width], the token there [N], and its row [N]."""
+        longest = max(len(row.prompt) + len(row.answer) for row in rows)
+        ids = torch.zeros(len(rows), longest, dtype=torch.int64)
+        here = torch.zeros(len(rows), longest, dtype=torch.bool)
+        for i, row in enumerate(rows):
+            ids[i, : len(row.prompt) + len(row.answer)] = torch.tensor(row.prompt + row.answer)
+            here[i, len(row.prompt) : len(row.prompt) + len(row.answer)] = True
+        ids, here = ids.to(self.device), here.to(self.device)
+        _, last = read(self.model, ids[:, :-1])
+        return last[here[:, 1:]], ids[here], here.nonzero()[:, 0]
+
+    def loss(self, rows: list[Example]) -> Tensor:
+        """Mean over answer tokens of the cross-entropy against the solution's token, or the unadapted law on open prompts."""
+        with autocast(self.device):
+            hidden, token, row = self.hidden(rows)
+            open_rows = [i for i, r in enumerate(rows) if r.original is not None]
+            chat = torch.isin(row, torch.tensor(open_rows, device=self.device))
+            losses = F.cross_entropy(F.linear(hidden[~chat], self.model.embedding).float(), token[~chat], reduction="sum")
+            if open_rows:
+                original = torch.cat([rows[i].original for i in open_rows]).to(hidden.dtype)
+                law = F.linear(original, self.model.embedding).float().softmax(-1)
+                losses = losses + F.cross_entropy(F.linear(hidden[chat], self.model.embedding).float(), law, reduction="sum")
+        self.state["tokens"] += len(token)
+        return losses / len(token)
+
+    def step(self, done: float) -> float:
+        """One update; `done` in [0, 1] places it on the learning-rate schedule. → loss"""
+        for group in self.optimiser.param_groups:
+            group["lr"] = RATE * min(1, (self.state["step"] + 1) / WARM_UP) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
+        loss = self.loss(next(self.batches))
+        self.optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.parameters.values(), 1.0)
+        self.optimiser.step()
+        self.state["step"] += 1
+        return loss.item()
+
+    @torch.no_grad()
+    def validate(self, held_out_chat: list[Row], each: int = 24) -> dict[str, float]:
+        """Negative log-likelihood per token (nat) of held-out solutions, and of the unadapted verifier's chat answers."""
+        sets = {task: list(islice(worked(self.tokenizer, task, "validation"), each)) for task in ("reasoning", "coding")}
+        sets["chat"] = [Example(row.prompt, row.answer) for row in held_out_chat[:each]]
+        result = {}
+        for task, rows in sets.items():
+            total, count = 0.0, 0
+            for i in range(0, len(rows), BATCH):
+                hidden, token, _ = self.hidden(rows[i : i + BATCH])
+                total += F.cross_entropy(F.linear(hidden, self.model.embedding).float(), token, reduction="sum").item()
+                count += len(token)
+            result[task] = round(total / count, 4)
+        return result
+
+    def adapter(self) -> dict[str, Tensor]:
+        """The LoRA matrices by the project's own names: `layers.N.MODULE.A` [rank, in] and `.B` [out, rank]."""
+        return {
+            name.replace(".lora_A.default.weight", ".A").replace(".lora_B.default.weight", ".B"): p.detach()
+            for name, p in self.parameters.items()
+        }
+
+    def save(self, path: Path) -> None:
+        part = path.with_suffix(".part")
+        torch.save(
+            {"adapter": {k: p.detach() for k, p in self.parameters.items()}, "optimiser": self.optimiser.state_dict(), "state": self.state},
+            part,
+        )
+        part.replace(path)
+
+    def resume(self, path: Path) -> None:
+        """Continue a saved run with the very next batch."""
+        saved = torch.load(path, weights_only=True, map_location=self.device)
+        with torch.no_grad():
+            for name, p in self.parameters.items():
+                p.copy_(saved["adapter"][name])
+        self.optimiser.load_state_dict(saved["optimiser"])
+        self.state = saved["state"]
+        for _ in range(self.state["step"]):
+            next(self.batches)
+
+
+def train(run: Training, held_out_chat: list[Row], minutes: float, checkpoint: Path) -> dict[str, Any]:
+    """Train until `minutes` in all are spent, resuming from `checkpoint`; the schedule follows the time spent. → history"""
+    if checkpoint.exists():
+        run.resume(checkpoint)
+        print(f"resuming at step {run.state['step']}, {run.state['seconds'] / 60:.1f} minutes", flush=True)
+    state, saved = run.state, time.monotonic()
+    if not state["step"]:
+        state["curve"].append({"step": 0, "minutes": 0.0, "nll": run.validate(held_out_chat)})
+        print(json.dumps(state["curve"][-1]), flush=True)
+    while state["seconds"] < minutes * 60:
+        start = time.monotonic()
+        loss = run.step(min(1.0, state["seconds"] / (minutes * 60)))
+        state["seconds"] += time.monotonic() - start  # validation and saving are not training time
+        if state["step"] % 10 == 0:
+            print(f"step {state['step']}: loss {loss:.3f}, {state['seconds'] / 60:.1f} of {minutes:g} minutes", flush=True)
+        if state["step"] % 200 == 0:
+            state["curve"].append({"step": state["step"], "minutes": round(state["seconds"] / 60, 2), "nll": run.validate(held_out_chat)})
+            print(json.dumps(state["curve"][-1]), flush=True)
+        if time.monotonic() - saved > 180:
+            run.save(checkpoint)
+            saved = time.monotonic()
+    run.save(checkpoint)
+    return state
