@@ -121,8 +121,10 @@ def bf16_on_cpu() -> bool:
 
 def bf16_native() -> bool:
     """Has this CPU bf16 instructions? oneDNN also emulates them: half the memory traffic, but a quarter of the arithmetic."""
-    has = torch.cpu.get_capabilities()
-    return bool(has.get("avx512_bf16") or has.get("amx_bf16"))
+    has = getattr(torch.cpu, "get_capabilities", dict)()
+    if "avx512_bf16" not in has:  # an older torch, or no x86: only oneDNN can tell
+        return bf16_on_cpu()
+    return bool(has["avx512_bf16"] or has["amx_bf16"])
 
 
 def packable(weight: Tensor) -> bool:

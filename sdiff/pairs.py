@@ -23,7 +23,7 @@ from sdiff.drafters.block import CachedDenoiser
 from sdiff.drafters.masked import MaskedDrafter
 from sdiff.drafters.uniform import UniformDrafter
 from sdiff.fetch import PairError, Progress
-from sdiff.layers import bf16_on_cpu
+from sdiff.layers import bf16_native
 from sdiff.request import Request, RequestError
 from sdiff.sampling import Dice, Shape
 from sdiff.text import Readable, TokenText
@@ -163,7 +163,7 @@ def choose(device: str, dtype: str) -> tuple[torch.device, torch.dtype]:
         raise PairError(f"Unknown device {device!r}; use auto, cpu or cuda.")
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise PairError("This torch sees no CUDA device. Use --device cpu, or install a CUDA build of torch.")
-    native = torch.cuda.is_bf16_supported(including_emulation=False) if chosen.type == "cuda" else bf16_on_cpu()
+    native = torch.cuda.is_bf16_supported(including_emulation=False) if chosen.type == "cuda" else bf16_native()
     kind = ("bfloat16" if native else "float32") if dtype == "auto" else dtype
     if kind not in ("bfloat16", "float32"):
         raise PairError(f"Unknown dtype {dtype!r}; use auto, bfloat16 or float32.")

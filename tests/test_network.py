@@ -103,7 +103,7 @@ def test_one_block_behind_the_cache_equals_the_training_form(model, network, n):
     for b in range(2):
         for a in range(3):
             context = f.ids[b, : f.at[b, a] + 1].tolist()
-            assert gap(cached(model, network, context, f.canvas[b, a], f.level[b, a]), trained[b, a]) <= 5e-5
+            assert gap(cached(model, network, context, f.canvas[b, a], f.level[b, a]), trained[b, a]) <= 2e-4
 
 
 def test_the_batches_that_training_makes_equal_the_cached_form(model, network):
@@ -119,7 +119,7 @@ def test_the_batches_that_training_makes_equal_the_cached_form(model, network):
                 context = (row.prompt + row.answer)[: at + 1]
                 assert context[-1] == anchor[lane, block]
                 assert len(row.prompt) - 1 <= at < len(row.prompt) + len(row.answer) - 1
-                assert gap(cached(model, network, context, canvas[lane, block], level[lane, block]), trained[lane, block]) <= 5e-5
+                assert gap(cached(model, network, context, canvas[lane, block], level[lane, block]), trained[lane, block]) <= 2e-4
 
 
 def test_training_targets_are_the_verifiers_laws_on_the_draft_vocabulary(model, network):

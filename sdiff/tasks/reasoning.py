@@ -1,6 +1,6 @@
 """Grade-school word problems: drawn, asked, solved in words and graded. Knows grammar and arithmetic; refuses to know models.
 
-One grammar for all families: a solution is a list of steps (label, equation, unit) told in one of four styles. Within a style the wording
+One grammar of solutions for all families: a solution is a list of steps (label, equation, unit) told in one of four styles. Within a style the wording
 is drawn at every joint from a few alternatives that share no words, so a writer who forgets its own last words mixes them up.
 """
 
@@ -11,14 +11,15 @@ import random
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
-from sdiff.tasks import Grade, Item, reasoning_counting, reasoning_held_out, reasoning_measuring, split_of
-from sdiff.tasks.reasoning_families import ASIDES, RESULTS, Family, draw_numbers, draw_words, fields_of, operands
+from sdiff.tasks import Grade, Item, reasoning_combined, reasoning_counting, reasoning_measuring, reasoning_stories
+from sdiff.tasks.reasoning_families import ASIDES, PERSONS, Family, Problem
+from sdiff.tasks.reasoning_stories import Story
 
-FAMILIES: tuple[Family, ...] = (*reasoning_counting.FAMILIES, *reasoning_measuring.FAMILIES, *reasoning_held_out.FAMILIES)
+WRITTEN_DOWN: tuple[Family, ...] = (*reasoning_counting.FAMILIES, *reasoning_measuring.FAMILIES, *reasoning_combined.FAMILIES)
+FAMILIES: tuple[Family | Story, ...] = (*WRITTEN_DOWN, *reasoning_stories.families())
 
-ASIDE_SHARE = REQUEST_SHARE = 1 / 6
+ASIDE_SHARE = REQUEST_SHARE = 1 / 8
 REQUESTS = ("Show your work.", "Explain how you got there.", "Write down every step.", "Please explain your reasoning.")
 
 ONLY = ("The question asks for", "All we have to find is", "In one step we get")
@@ -57,27 +58,20 @@ def families(split: str) -> list[tuple[str, Callable[[random.Random], Item | Non
     return [(family.name, functools.partial(draw, family)) for family in FAMILIES if family.split == split]
 
 
-@functools.cache
-def given(family: Family) -> list[str]:
-    """The numbers that the question names; all stories and all asks of a family name the same ones."""
-    return sorted({name for name in fields_of(family.stories[0] + family.asks[0]) if len(name) == 1 and name.islower()})
-
-
-def draw(family: Family, rng: random.Random) -> Item | None:
+def draw(family: Family | Story, rng: random.Random) -> Item | None:
     """One problem of the family. Its split goes by the numbers alone, in whatever order: no test problem has the numbers of a train one."""
-    numbers = draw_numbers(family, rng)
-    if numbers is None or split_of(*sorted(numbers[name] for name in given(family))) != family.split:
+    problem = family.problem(rng)
+    if problem is None:
         return None
-    values = {**draw_words(rng), **numbers, "u": rng.randint(12, 90)}
-    solution = rng.choice(STYLES)(family, values, rng)
-    return Item("reasoning", family.name, question(family, values, rng), solution, {"answer": numbers["r"]})
+    return Item("reasoning", family.name, question(problem, rng), rng.choice(STYLES)(problem, rng), {"answer": problem.answer})
 
 
-def question(family: Family, values: dict[str, Any], rng: random.Random) -> str:
-    story, ask = rng.choice(family.stories), rng.choice(family.asks)
-    sentences = [upper_first(story.format_map(values)), ask.format_map(values)]
-    if not family.plain and rng.random() < ASIDE_SHARE:
-        sentences.insert(rng.randint(0, 1), rng.choice(ASIDES).format_map(values))
+def question(problem: Problem, rng: random.Random) -> str:
+    sentences = list(problem.sentences)
+    if not problem.plain and rng.random() < ASIDE_SHARE:
+        person = next(name for name, _ in PERSONS if re.search(rf"\b{name}\b", sentences[0]))
+        aside = rng.choice(ASIDES).format(N=person, u=rng.randint(12, 90))
+        sentences.insert(rng.randint(0, 1), aside)
     if rng.random() < REQUEST_SHARE:
         sentences.append(rng.choice(REQUESTS))
     return " ".join(sentences)
@@ -87,66 +81,46 @@ def upper_first(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def equation(a: int, operator: str, b: int, result: int) -> str:
-    """`34 + 17 = 51`; beyond the times tables by tens and ones: `14 * 6 = 10 * 6 + 4 * 6 = 60 + 24 = 84`."""
-    small, large = sorted((a, b))
-    tens, ones = large - large % 10, large % 10
-    if operator != "*" or large <= 12 or not ones:
-        return f"{a} {operator} {b} = {result}"
-    return f"{a} * {b} = {tens} * {small} + {ones} * {small} = {tens * small} + {ones * small} = {result}"
-
-
-def told_steps(family: Family, values: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """→ (label, operator, equation with unit) of each step."""
-    told = []
-    for result, step in zip(RESULTS, family.steps, strict=False):
-        a, operator, b = operands(step.expression, values)
-        shown = equation(a, operator, b, values[result])
-        told.append((step.label.format_map(values), operator, f"{shown} {step.unit.format_map(values)}"))
-    return told
-
-
 def turns(rng: random.Random) -> list[int]:
     """An order for three alternatives: a solution of up to three steps says none of them twice."""
     return rng.sample(range(3), 3)
 
 
-def ending(family: Family, values: dict[str, Any], rng: random.Random) -> str:
-    end = family.end.format_map(values)
-    return f"{rng.choice(CLOSING)} {end} The answer is {values['r']}."
+def ending(problem: Problem, rng: random.Random) -> str:
+    return f"{rng.choice(CLOSING)} {problem.end} The answer is {problem.answer}."
 
 
-def in_sentences(family: Family, values: dict[str, Any], rng: random.Random) -> str:
-    steps = told_steps(family, values)
+def in_sentences(problem: Problem, rng: random.Random) -> str:
+    steps = problem.steps
     openers = [ONLY] if len(steps) == 1 else [FIRST, *[NEXT] * (len(steps) - 2), LAST]
     told = []
     for i, opener, (label, operator, shown) in zip(turns(rng), openers, steps, strict=False):
         told.append(f"{rng.choice(opener)} {label}. {USING[operator][i]} {shown}.")
-    return " ".join([*told, ending(family, values, rng)])
+    return " ".join([*told, ending(problem, rng)])
 
 
-def in_lines(family: Family, values: dict[str, Any], rng: random.Random) -> str:
+def in_lines(problem: Problem, rng: random.Random) -> str:
     lines = [rng.choice(HEADS)]
-    for i, (label, operator, shown) in zip(turns(rng), told_steps(family, values), strict=False):
+    for i, (label, operator, shown) in zip(turns(rng), problem.steps, strict=False):
         lines.append(f"{len(lines)}. " + LINES[operator][i].format(label=label, Label=upper_first(label), equation=shown))
-    return "\n".join([*lines, ending(family, values, rng)])
+    return "\n".join([*lines, ending(problem, rng)])
 
 
-def by_plan(family: Family, values: dict[str, Any], rng: random.Random) -> str:
-    steps = told_steps(family, values)
+def by_plan(problem: Problem, rng: random.Random) -> str:
+    steps = problem.steps
     opening, link = rng.choice(PLANS) if len(steps) > 1 else (rng.choice(ONLY), "")
     told = [f"{opening} " + f"{link} ".join(label for label, _, _ in steps) + "."]
     told.append(f"{rng.choice(WRITTEN)} {steps[0][2]}.")
     told += [f"{FOLLOWS[i]} {shown}." for i, (_, _, shown) in zip(turns(rng), steps[1:], strict=False)]
-    return " ".join([*told, ending(family, values, rng)])
+    return " ".join([*told, ending(problem, rng)])
 
 
-def by_goal(family: Family, values: dict[str, Any], rng: random.Random) -> str:
-    steps = told_steps(family, values)
+def by_goal(problem: Problem, rng: random.Random) -> str:
+    steps = problem.steps
     told = [f"{rng.choice(GOALS)} {steps[-1][0]}."]
     for i, (label, _, shown) in zip(turns(rng), steps, strict=False):
         told.append(TOLD[i].format(label=label, Label=upper_first(label), equation=shown))
-    return " ".join([*told, ending(family, values, rng)])
+    return " ".join([*told, ending(problem, rng)])
 
 
 STYLES = (in_sentences, in_lines, by_plan, by_goal)

@@ -240,7 +240,7 @@ ask What is the number of {colour} and {hue} {things} together?
 step the number of {colour} and {hue} {things} = a + b {things}
 end {r} {things} are {colour} or {hue}.
 
-train: pages left: a 6-19, d 3-8, t 50-180
+train: pages left: a 6-19, d 3-8, t 50-150
 story {N} reads {a} pages of a book each day for {d} days. The book has {t} pages.
 story A book has {t} pages. For {d} days, {N} reads {a} pages a day.
 story For {d} days {N} has been reading {a} pages every day of a book that has {t} pages.

@@ -14,17 +14,20 @@ All other fields are words, drawn from `WORDS`; one draw serves the whole proble
 
 from __future__ import annotations
 
+import functools
 import random
 import re
 from dataclasses import dataclass
 from string import Formatter
 
+from sdiff.tasks import split_of
+from sdiff.tasks.reasoning_arithmetic import equation, result_of
+
 RESULTS = "xyz"
-LARGEST = 200
 
 PEOPLE = {
-    "she her": "Mia, Anna, Lily, Sara, Nora, Emma, Zoe, Ruth, Ella, Maya, Clara, Ivy",
-    "he his": "Tom, Ben, Leo, Sam, Omar, Jack, Max, Noah, Paul, Adam, Hugo, Finn",
+    "she her her": "Mia, Anna, Lily, Sara, Nora, Emma, Zoe, Ruth, Ella, Maya, Clara, Ivy",
+    "he his him": "Tom, Ben, Leo, Sam, Omar, Jack, Max, Noah, Paul, Adam, Hugo, Finn",
 }
 WORDS = {
     "thing things": "marble marbles, sticker stickers, shell shells, card cards, button buttons, bead beads, stamp stamps, pencil pencils, stone stones, badge badges",
@@ -43,6 +46,7 @@ WORDS = {
     "ground": "garden, field, playground, yard, car park, meadow",
     "green": "garden, park, meadow, flower bed",
     "day later": "Monday Tuesday, Tuesday Wednesday, Wednesday Thursday, Friday Saturday, Saturday Sunday",
+    "goal": "lake, coast, station, island, castle, village",
     "vehicle": "car, train, bus, truck, coach, tram",
 }  # fmt: skip
 PERSONS = [(name, pronouns) for pronouns, names in PEOPLE.items() for name in names.split(", ")]
@@ -53,7 +57,24 @@ ASIDES = (
     "There are {u} steps in front of {N}'s door.",
     "{N}'s favourite number is {u}.",
     "{N}'s street has {u} trees.",
+    "{N}'s grandfather is {u} years old.",
+    "From {N}'s window one can see {u} roofs.",
+    "{N}'s school has {u} teachers.",
+    "On {N}'s door there is the number {u}.",
 )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One drawn problem, of whatever grammar. `numbers`: those the question names; `sentences`: the story, the last one asks;
+    `steps`: label, operator and equation with unit; `end`: what is said before the answer; `plain`: no aside about a person."""
+
+    numbers: tuple[int, ...]
+    sentences: tuple[str, ...]
+    steps: tuple[tuple[str, str, str], ...]
+    end: str
+    answer: int
+    plain: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,6 +98,28 @@ class Family:
     steps: tuple[Step, ...]
     end: str
     plain: bool
+
+    def problem(self, rng: random.Random) -> Problem | None:
+        """One problem, or None where the numbers do not work out or belong to another split."""
+        numbers = draw_numbers(self, rng)
+        if numbers is None:
+            return None
+        named = tuple(numbers[name] for name in given(self))
+        if split_of(*sorted(named)) != self.split:
+            return None
+        values = {**draw_words(rng), **numbers}
+        steps = []
+        for step in self.steps:
+            shown = f"{equation(*operands(step.expression, values))} {step.unit.format_map(values)}"
+            steps.append((step.label.format_map(values), step.expression.split()[1], shown))
+        story, ask = rng.choice(self.stories).format_map(values), rng.choice(self.asks).format_map(values)
+        return Problem(named, (story[:1].upper() + story[1:], ask), tuple(steps), self.end.format_map(values), numbers["r"], self.plain)
+
+
+@functools.cache
+def given(family: Family) -> list[str]:
+    """The numbers that the question names; all stories and all asks of a family name the same ones."""
+    return sorted({name for name in fields_of(family.stories[0] + family.asks[0]) if len(name) == 1 and name.islower()})
 
 
 def fields_of(template: str) -> list[str]:
@@ -112,14 +155,6 @@ def operands(expression: str, values: dict[str, int]) -> tuple[int, str, int]:
     return a, operator, b
 
 
-def compute(expression: str, values: dict[str, int]) -> int | None:
-    """The result of `left operator right`, or None where it is not fit for a problem: under 2, too large, or not whole."""
-    a, operator, b = operands(expression, values)
-    whole = a // b if b and a % b == 0 else 0
-    result = {"+": a + b, "-": a - b, "*": a * b, "/": whole}[operator]
-    return result if 2 <= result <= LARGEST else None
-
-
 def draw_numbers(family: Family, rng: random.Random) -> dict[str, int] | None:
     """All numbers of a problem by name, results of the steps too; None where this draw does not work out."""
     values: dict[str, int | None] = {}
@@ -130,14 +165,14 @@ def draw_numbers(family: Family, rng: random.Random) -> dict[str, int] | None:
             if not values[name] < (int(bound) if bound.isdigit() else values[bound]):
                 return None
         elif rest.startswith("="):
-            values[name] = compute(rest[2:], values)
+            values[name] = result_of(*operands(rest[2:], values))
         else:
             low, high = rest.split("-")
             values[name] = rng.randint(int(low), int(high))
         if values[name] is None:
             return None
     for result, step in zip(RESULTS, family.steps, strict=False):
-        values[result] = values["r"] = compute(step.expression, values)
+        values[result] = values["r"] = result_of(*operands(step.expression, values))
         if values["r"] is None:
             return None
     return values
@@ -146,8 +181,8 @@ def draw_numbers(family: Family, rng: random.Random) -> dict[str, int] | None:
 def draw_words(rng: random.Random) -> dict[str, str]:
     """Two people ({N} with pronouns, {M}) and one choice of everything in `WORDS`."""
     (first, pronouns), (second, _) = rng.sample(PERSONS, 2)
-    he, his = pronouns.split()
-    words = {"N": first, "M": second, "he": he, "He": he.capitalize(), "his": his, "His": his.capitalize()}
+    he, his, him = pronouns.split()
+    words = {"N": first, "M": second, "he": he, "He": he.capitalize(), "his": his, "His": his.capitalize(), "him": him}
     for names, choices in CHOICES:
         choice = rng.choice(choices)
         words.update(zip(names, choice.split(" ") if len(names) > 1 else [choice], strict=True))

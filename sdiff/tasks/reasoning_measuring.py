@@ -117,7 +117,7 @@ step the distance = a * h kilometres
 end the {vehicle} goes {r} kilometres.
 plain
 
-train: distance still to go: t 60-200, a 20-49, h 2-5
+train: distance still to go: t 60-150, a 20-49, h 2-5
 story The way to the {town} is {t} kilometres. A {vehicle} drives {a} kilometres an hour for {h} hours.
 story A {vehicle} goes {a} kilometres each hour for {h} hours. Its way to the {town} is {t} kilometres long.
 story For {h} hours, a {vehicle} has driven {a} kilometres an hour. The whole way is {t} kilometres.
