@@ -152,6 +152,9 @@ def test_the_adapter_learns_resumes_and_ships_what_it_learnt(model, answers, tmp
     assert all(map(math.isfinite, losses))
     assert after["coding"] < before["coding"]
     assert after["reasoning"] < before["reasoning"]
+    further = adapter.Training(copy.deepcopy(model), Letters(), answers, seed=8)
+    further.begin_from(run.adapter())
+    assert all(torch.equal(p, run.parameters[name]) for name, p in further.parameters.items())
     state = adapter.train(other, answers, other.state["seconds"] / 60, tmp_path / "half.pt")  # no time left
     assert state["step"] == 6
 
@@ -263,6 +266,9 @@ def test_a_run_learns_resumes_ships_and_drafts(model, answers, recipe, tmp_path)
     again = drafter.Training(model, answers, [0, 1, 2], recipe)
     again.resume(tmp_path / "half.pt")
     assert run.step(0.5) == pytest.approx(again.step(0.5), abs=1e-6)
+    further = drafter.Training(model, answers, [], recipe, start=again.network)
+    assert torch.equal(further.network.ids, again.network.ids)
+    assert all(torch.equal(p, q) for p, q in zip(further.network.parameters(), again.network.parameters(), strict=True))
     history = drafter.train(again, again.state["seconds"] / 60, tmp_path / "half.pt")  # no time left: validates and returns
     assert history["step"] == 12
 

@@ -47,6 +47,7 @@ def main() -> None:
     parser.add_argument(
         "--shard", type=shard, default=(0, 1), help="i/n: this process's share of `corpus`, for n processes with a core each"
     )
+    parser.add_argument("--further", action="store_true", help="begin from what is in --out instead of from scratch (adapter, drafter)")
     parser.add_argument("--n", type=int, default=300, help="problems per setting of `evaluate`")
     parser.add_argument("--json", action="store_true", help="machine-readable `report`")
     parser.add_argument("--out", type=Path, default=bundled.PRECOMPUTED)
@@ -76,16 +77,22 @@ def make_adapter(args: argparse.Namespace, device: torch.device, dtype: torch.dt
     # float32 weights: the arithmetic is bfloat16 where the device has it (`adapter.autocast`)
     model, tokenizer = bundled.load_verifier(device, torch.float32)
     chat = {split: chat_answers(model, tokenizer, split, args.out, work) for split in ("train", "validation")}
-    run = adapter.Training(model, tokenizer, chat["train"])
-    history = adapter.train(run, chat["validation"], args.minutes, work / "adapter.pt")
+    earlier: list[dict[str, Any]] = []
+    if args.further:
+        card, start = bundled.load(args.out / "adapter", {"date"})
+        earlier = [*card.get("earlier", []), {k: card[k] for k in ("command", "date", "minutes", "steps", "hardware", "curve")}]
+    run = adapter.Training(model, tokenizer, chat["train"], adapter.SEED + len(earlier))
+    if args.further:
+        run.begin_from(start)
+    history = adapter.train(run, chat["validation"], args.minutes, work / f"adapter-{len(earlier)}.pt")
     card = {
         "verifier": bundled.NAME, "license": "Apache-2.0", "date": datetime.date.today().isoformat(),
-        "command": f"python -m sdiff.training adapter --minutes {args.minutes:g}",
+        "command": f"python -m sdiff.training adapter{' --further' * args.further} --minutes {args.minutes:g}",
         "data": "worked solutions of the reasoning and coding training families, and the unadapted verifier's own answers to open prompts",
         "limits": "learnt small word problems and small Python functions of the kinds in sdiff/tasks, in English; nothing else got better, "
                   "and answers are often wrong outside of them",
         "hardware": hardware(device, dtype), "minutes": round(history["seconds"] / 60, 1), "steps": history["step"],
-        "rows": history["step"] * run.batch, "answer_tokens": history["tokens"], "curve": history["curve"],
+        "rows": history["step"] * run.scale * adapter.BATCH, "earlier": earlier, "answer_tokens": history["tokens"], "curve": history["curve"],
         "config": {"rank": adapter.RANK, "scale": adapter.ALPHA / adapter.RANK, "modules": adapter.MODULES, "verifier_sha256": bundled.SHA256},
     }  # fmt: skip
     bundled.save({"adapter.safetensors": run.adapter()}, args.out / "adapter", card)
@@ -132,21 +139,25 @@ def make_drafter(args: argparse.Namespace, device: torch.device, dtype: torch.dt
     rows = corpus_rows(args.out)
     model, tokenizer = bundled.load_verifier(device, dtype, adapter=args.out / "adapter")
     recipe, adapter_name = drafter.Recipe(noise=args.noise), bundled.adapter_hash(args.out / "adapter")
-    run = drafter.Training(model, rows, tokenizer.all_special_ids, recipe)
-    history = drafter.train(run, args.minutes, work / f"drafter-{args.noise}-{adapter_name[:12]}.pt")
+    folder, start, earlier = args.out / ("drafters" if args.noise == "both" else f"drafters-{args.noise}"), None, []
+    if args.further:
+        start, card = bundled.load_drafter(model, folder, device, torch.float32)
+        earlier = [*card.get("earlier", []), {k: card[k] for k in ("command", "date", "minutes", "steps", "hardware", "curve", "config")}]
+    run = drafter.Training(model, rows, tokenizer.all_special_ids, recipe, start=start)
+    history = drafter.train(run, args.minutes, work / f"drafter-{args.noise}-{adapter_name[:12]}-{len(earlier)}.pt")
     card = {
         "verifier": bundled.NAME, "license": "Apache-2.0", "date": datetime.date.today().isoformat(), "noise": args.noise,
         "training_temperature": corpus.TEMPERATURE, "recipe": history["recipe"],
-        "command": f"python -m sdiff.training drafter --noise {args.noise} --minutes {args.minutes:g}",
+        "command": f"python -m sdiff.training drafter{' --further' * args.further} --noise {args.noise} --minutes {args.minutes:g}",
         "data": f"the adapted verifier's own answers at temperature {corpus.TEMPERATURE}: {len(rows):,} answers, "
                 f"{sum(len(row.answer) for row in rows):,} tokens, seed {corpus.SEED}",
         "limits": "drafts for this verifier with this adapter only, best near its training temperature; prose is drafted far less well than "
                   "worked solutions and code",
         "hardware": hardware(device, dtype), "minutes": round(history["seconds"] / 60, 1), "steps": history["step"], "blocks": history["blocks"],
         "expected_acceptance": history["acceptance"], "curve": history["curve"],
-        "config": {"adapter_sha256": adapter_name},
+        "config": {"adapter_sha256": adapter_name}, "earlier": earlier,
     }  # fmt: skip
-    bundled.save_drafter(run.network, args.out / ("drafters" if args.noise == "both" else f"drafters-{args.noise}"), card)
+    bundled.save_drafter(run.network, folder, card)
     print(json.dumps({k: v for k, v in card.items() if k != "curve"}, indent=1))
 
 

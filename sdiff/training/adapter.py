@@ -6,6 +6,7 @@ its full next-token law, so that the law on such text moves as little as possibl
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import time
@@ -28,7 +29,9 @@ from sdiff.verifier import Llama
 RANK, ALPHA = 16, 32
 MODULES = ("qkv", "out", "gate_up", "down")
 RATE, WARM_UP = 1e-3, 20
-BATCH, CHAT = 8, 1  # rows per step, how many of them open prompts
+MIX = {"reasoning": 5, "coding": 2, "chat": 1}  # rows per step on a CPU
+BATCH = sum(MIX.values())
+DIGIT = 2.0  # weight of a digit: one wrong digit spoils an answer, other words only sound different
 LONGEST, CHAT_TOKENS = 320, 96
 SEED = 7
 
@@ -52,18 +55,15 @@ def worked(tokenizer: Any, task: str, split: str, seed: int = SEED) -> Iterator[
             yield Example(prompt, answer)
 
 
-def batches(tokenizer: Any, chat: list[Example], batch: int) -> Iterator[list[Example]]:
-    """Endless batches of rows of similar length: half reasoning, half coding, and BATCH's share of chat."""
-    generator = torch.Generator().manual_seed(SEED)
-    reasoning, coding = worked(tokenizer, "reasoning", "train"), worked(tokenizer, "coding", "train")
-    n_chat = batch * CHAT // BATCH
-    half = (batch - n_chat) // 2
+def batches(tokenizer: Any, chat: list[Example], size: int, seed: int) -> Iterator[list[Example]]:
+    """Endless batches of `size`·MIX rows; the rows of one task are of similar length within a batch."""
+    generator = torch.Generator().manual_seed(seed)
+    streams = {task: worked(tokenizer, task, "train", seed) for task in ("reasoning", "coding")}
+    streams["chat"] = (chat[int(torch.randint(len(chat), (1,), generator=generator))] for _ in itertools.count())
     while True:
-        open_rows = [chat[i] for i in torch.randint(len(chat), (4 * n_chat,), generator=generator).tolist()]
-        rows = [*islice(reasoning, 4 * half), *islice(coding, 4 * (batch - n_chat - half)), *open_rows]
-        rows.sort(key=lambda row: len(row.prompt) + len(row.answer))
+        rows = {task: sorted(islice(streams[task], 4 * size * n), key=lambda r: len(r.prompt) + len(r.answer)) for task, n in MIX.items()}
         for i in torch.randperm(4, generator=generator).tolist():
-            yield rows[i * batch : (i + 1) * batch]
+            yield [row for task, n in MIX.items() for row in rows[task][i * size * n : (i + 1) * size * n]]
 
 
 def autocast(device: torch.device) -> torch.autocast:
@@ -74,10 +74,12 @@ def autocast(device: torch.device) -> torch.autocast:
 class Training:
     """The verifier with trainable LoRA matrices, the optimiser and the progress of one run."""
 
-    def __init__(self, model: Llama, tokenizer: Any, chat: list[Row]) -> None:
-        from peft import LoraConfig, inject_adapter_in_model
-
-        torch.manual_seed(SEED)
+    def __init__(self, model: Llama, tokenizer: Any, chat: list[Row], seed: int = SEED) -> None:
+        try:
+            from peft import LoraConfig, inject_adapter_in_model
+        except ImportError:
+            raise SystemExit("Training the adapter needs one more package: pip install peft==0.21.2") from None
+        torch.manual_seed(seed)
         self.model, self.tokenizer, self.device = model, tokenizer, model.embedding.device
         open_rows = self.original(chat)  # before the adapter is in place
         config = LoraConfig(r=RANK, lora_alpha=ALPHA, target_modules=list(MODULES), lora_dropout=0.0)
@@ -86,8 +88,10 @@ class Training:
         for parameter in self.parameters.values():
             parameter.data = parameter.data.float()
         self.optimiser = torch.optim.AdamW(self.parameters.values(), lr=RATE, weight_decay=0.0)
-        self.batch = BATCH if self.device.type == "cpu" else 4 * BATCH
-        self.batches = batches(tokenizer, open_rows, self.batch)
+        self.scale = 1 if self.device.type == "cpu" else 4
+        self.batches = batches(tokenizer, open_rows, self.scale, seed)
+        digits = [i for i in range(model.d.vocabulary) if tokenizer.decode([i]).strip().isdecimal()]
+        self.weight = torch.ones(model.d.vocabulary, device=self.device).index_fill_(0, torch.tensor(digits, device=self.device), DIGIT)
         self.state: dict[str, Any] = {"step": 0, "seconds": 0.0, "tokens": 0, "curve": []}
 
     @torch.no_grad()
@@ -118,7 +122,8 @@ class Training:
             hidden, token, row = self.hidden(rows)
             open_rows = [i for i, r in enumerate(rows) if r.original is not None]
             chat = torch.isin(row, torch.tensor(open_rows, device=self.device))
-            losses = F.cross_entropy(F.linear(hidden[~chat], self.model.embedding).float(), token[~chat], reduction="sum")
+            logits = F.linear(hidden[~chat], self.model.embedding).float()
+            losses = F.cross_entropy(logits, token[~chat], self.weight, reduction="sum")
             if open_rows:
                 original = torch.cat([rows[i].original for i in open_rows]).to(hidden.dtype)
                 law = F.linear(original, self.model.embedding).float().softmax(-1)
@@ -159,6 +164,12 @@ class Training:
             name.replace(".lora_A.default.weight", ".A").replace(".lora_B.default.weight", ".B"): p.detach()
             for name, p in self.parameters.items()
         }
+
+    def begin_from(self, adapter: dict[str, Tensor]) -> None:
+        """Begin from an adapter as `adapter` gives it, instead of from none."""
+        with torch.no_grad():
+            for name, parameter in self.adapter().items():
+                parameter.copy_(adapter[name])
 
     def save(self, path: Path) -> None:
         part = path.with_suffix(".part")

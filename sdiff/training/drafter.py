@@ -107,15 +107,28 @@ class Lesson:
 
 
 class Training:
-    """Network, optimiser and progress of one run. The first HELD_OUT answers are for validation only."""
+    """Network, optimiser and progress of one run. The first HELD_OUT answers are for validation only.
 
-    def __init__(self, model: Llama, corpus: list[Row], special: list[int], recipe: Recipe, shelf: Shelf | None = None) -> None:
+    `start`: a trained network to begin from, with its draft vocabulary, instead of copied layers.
+    """
+
+    def __init__(
+        self,
+        model: Llama,
+        corpus: list[Row],
+        special: list[int],
+        recipe: Recipe,
+        shelf: Shelf | None = None,
+        start: BlockDenoiser | None = None,
+    ) -> None:
         self.model, self.recipe, device = model, recipe, model.embedding.device
         self.corpus = [row for row in corpus if len(row.answer) > 1]
         self.shelf = shelf or Shelf(model, recipe.sources, self.corpus)
-        ids = draft_vocabulary(self.corpus[HELD_OUT:], min(recipe.size, model.d.vocabulary), special).to(device)
+        ids = start.ids if start else draft_vocabulary(self.corpus[HELD_OUT:], min(recipe.size, model.d.vocabulary), special).to(device)
         self.inverse = torch.full((model.d.vocabulary,), -2, device=device).scatter_(0, ids, torch.arange(len(ids), device=device))
         self.network = fresh_network(model, ids, recipe)
+        if start:
+            self.network.load_state_dict(start.state_dict())
         self.optimiser = torch.optim.AdamW(self.network.parameters(), lr=RATE, weight_decay=0.01)
         self.batch = BATCH if device.type == "cpu" else 8 * BATCH
         self.state: dict[str, Any] = {"step": 0, "seconds": 0.0, "blocks": 0, "curve": [], "recipe": asdict(recipe)}
