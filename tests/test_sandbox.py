@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sdiff.tasks import sandbox
-from sdiff.tasks.sandbox import Limits, Outcome, run
+from sdiff.tasks.sandbox import Limits, Outcome, run, status
 
 ROOT = Path(__file__).resolve().parent.parent
 SHORT = Limits(seconds=0.5)
@@ -451,3 +452,10 @@ def test_the_app_cannot_import_it():
     assert "sdiff.tasks.sandbox" in set(imported(ROOT / "sdiff" / "tasks" / "__init__.py")), "and imports of a name put together"
     for module in ("sdiff.tasks.sandbox", "sdiff.tasks.confinement"):
         assert module not in seen, f"{module} is imported by {seen[module]}, which the app imports"
+
+
+def test_processor_time_that_runs_out_before_the_clock_is_a_timeout_too():
+    """The kernel's own limit may strike first: its signal says why, where an outright kill would not."""
+    assert status(-signal.SIGXCPU, "") == "timeout"
+    for _ in range(3):  # both limits stand at one second: either may come first
+        assert bounded("while True: pass", Limits(seconds=1.0)).status == "timeout"

@@ -192,8 +192,9 @@ def lock_up(folder: str, seconds: int, memory: int, file_size: int) -> None:
         limits["RLIMIT_NPROC"] = 0
     for name, value in limits.items():
         _, hard = resource.getrlimit(getattr(resource, name))
-        most = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(getattr(resource, name), (most, most))
+        last = value + (name == "RLIMIT_CPU")  # a second between SIGXCPU, which says why, and SIGKILL, which does not
+        most = last if hard == resource.RLIM_INFINITY else min(last, hard)
+        resource.setrlimit(getattr(resource, name), (min(value, most), most))
     if landlock:
         only_these_files(landlock, folder)
     if seccomp:
