@@ -21,6 +21,15 @@ from sdiff.network import BlockDenoiser
 from sdiff.verifier import ContextFull, Llama
 
 
+def padded(texts: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, list[int]]:
+    """Token ids [B, T] with zeros behind the shorter texts, and their lengths."""
+    lengths = [len(text) for text in texts]
+    ids = torch.zeros(len(texts), max(lengths), dtype=torch.int64)
+    for row, text in zip(ids, texts, strict=True):
+        row[: len(text)] = torch.as_tensor(text)
+    return ids.to(device), lengths
+
+
 class Lanes:
     """Key/value caches of many sequences beside each other; one pass may read behind any of them."""
 
@@ -37,16 +46,14 @@ class Lanes:
 
         Shorter lists are padded; rows of padding mean nothing, and nothing attends to them.
         """
-        device, n, time = self.cache.device, len(ids), max(map(len, ids))
-        padded = torch.zeros(n, time, dtype=torch.int64)
-        for row, tokens in zip(padded, ids, strict=True):
-            row[: len(tokens)] = torch.as_tensor(tokens)
-        rows, padded = torch.tensor(lanes, device=device), padded.to(device)
+        device = self.cache.device
+        texts, _ = padded(ids, device)
+        rows, time = torch.tensor(lanes, device=device), texts.shape[1]
         at = torch.tensor(lengths, device=device)[:, None] + torch.arange(time, device=device)  # [n, T]
         at = at.clamp(max=self.context)
         end = min(max(lengths) + time, self.context)
         mask = torch.arange(end, device=device) <= at[..., None]  # [n, T, end]
-        table, x = self.table[:, at][:, :, :, None], self.model.embedding[padded]
+        table, x = self.table[:, at][:, :, :, None], self.model.embedding[texts]
         whole = list(lanes) == list(range(self.cache.shape[2]))
         for layer, (keys, values) in zip(self.model.layers, self.cache, strict=True):
 

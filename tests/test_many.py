@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from toys import random_
 
 from sdiff.acceptance import Lossless, make_rule
 from sdiff.decode import Plan, decode
@@ -21,14 +22,6 @@ from sdiff.verifier import ContextFull, Llama, Verifier
 D = Dimensions(width=32, heads=4, kv_heads=2, head_width=8, feed_forward=48, layers=4, vocabulary=61, rope_base=300.0, epsilon=1e-5)
 IDS = torch.tensor([0, 2, 3, 5, 8, 13, 21, 34, 40, 55, 60])
 PROMPTS = [[7], [1, 5, 9], list(range(20, 55)), [3, 3], [60, 1, 0, 2, 9, 11, 12]]
-
-
-def random_(module, seed):
-    generator = torch.Generator().manual_seed(seed)
-    for parameter in module.parameters():
-        noise = torch.randn(parameter.shape, generator=generator)
-        parameter.data = noise * 0.3 if parameter.dim() > 1 else 1 + noise * 0.2
-    return module.requires_grad_(False).eval()
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from toys import random_
 
 from sdiff.drafters.block import CachedDenoiser
 from sdiff.layers import Dimensions, bf16_on_cpu, rotary_table
@@ -23,14 +23,6 @@ from sdiff.verifier import Llama, Verifier
 D = Dimensions(width=32, heads=4, kv_heads=2, head_width=8, feed_forward=48, layers=4, vocabulary=61, rope_base=300.0, epsilon=1e-5)
 IDS = torch.tensor([0, 2, 3, 5, 8, 13, 21, 34, 40, 55, 60])
 BLOCK = 8
-
-
-def random_(module: torch.nn.Module, seed: int) -> Any:
-    generator = torch.Generator().manual_seed(seed)
-    for parameter in module.parameters():
-        noise = torch.randn(parameter.shape, generator=generator)
-        parameter.data = noise * 0.3 if parameter.dim() > 1 else 1 + noise * 0.2
-    return module.requires_grad_(False).eval()
 
 
 @pytest.fixture(scope="module")

@@ -183,3 +183,12 @@ def timeless(events: Sequence[Event]) -> list[dict[str, Any]]:
             body["stats"] = {k: v for k, v in event.stats.items() if k not in ("ms", "tokens_per_second")}
         bare.append(body)
     return bare
+
+
+def random_(module: torch.nn.Module, seed: int) -> Any:
+    """A tiny network with random weights whose logits are far from zero."""
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in module.parameters():
+        noise = torch.randn(parameter.shape, generator=generator)
+        parameter.data = noise * 0.3 if parameter.dim() > 1 else 1 + noise * 0.2
+    return module.requires_grad_(False).eval()

@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdiff.layers import bf16_native
+from sdiff.many import padded
 from sdiff.tasks import items
 from sdiff.training.corpus import Row, chat_tokens
 from sdiff.training.teacher import read
@@ -106,13 +107,10 @@ class Training:
 
     def hidden(self, rows: list[Example]) -> tuple[Tensor, Tensor, Tensor]:
         """Last hidden states before every answer token [N, width], the token there [N], and its row [N]."""
-        longest = max(len(row.prompt) + len(row.answer) for row in rows)
-        ids = torch.zeros(len(rows), longest, dtype=torch.int64)
-        here = torch.zeros(len(rows), longest, dtype=torch.bool)
-        for i, row in enumerate(rows):
-            ids[i, : len(row.prompt) + len(row.answer)] = torch.tensor(row.prompt + row.answer)
-            here[i, len(row.prompt) : len(row.prompt) + len(row.answer)] = True
-        ids, here = ids.to(self.device), here.to(self.device)
+        ids, lengths = padded([row.prompt + row.answer for row in rows], self.device)
+        time = torch.arange(ids.shape[1], device=self.device)
+        first = torch.tensor([[len(row.prompt)] for row in rows], device=self.device)
+        here = (time >= first) & (time < torch.tensor(lengths, device=self.device)[:, None])
         _, last = read(self.model, ids[:, :-1])
         return last[here[:, 1:]], ids[here], here.nonzero()[:, 0]
 

@@ -19,13 +19,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdiff.layers import bf16_native, rotary_table
+from sdiff.many import padded
 from sdiff.network import BlockDenoiser
 from sdiff.noise import corrupt_masked, corrupt_uniform
 from sdiff.tasks import TASKS
 from sdiff.trace import MASKED
 from sdiff.training.corpus import TEMPERATURE, Row
 from sdiff.training.shelf import Shelf
-from sdiff.training.teacher import padded
 from sdiff.verifier import Llama
 
 HELD_OUT = 60  # answers for validation only, the first of the corpus: a third of each task

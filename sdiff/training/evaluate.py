@@ -24,7 +24,7 @@ from sdiff.decode import Plan, decode
 from sdiff.drafters import NoDrafter
 from sdiff.drafters.masked import MaskedDrafter
 from sdiff.drafters.uniform import UniformDrafter
-from sdiff.many import LaneDenoiser, LaneVerifier, Together
+from sdiff.many import LaneDenoiser, LaneVerifier, Together, padded
 from sdiff.measures import statistics, wilson
 from sdiff.network import BlockDenoiser
 from sdiff.request import DEFAULT_PROPOSAL, NOISES
@@ -32,7 +32,7 @@ from sdiff.sampling import Dice, Shape
 from sdiff.tasks import Item, grade, items
 from sdiff.trace import Denoise, End, Event, Verify
 from sdiff.training.corpus import TEMPERATURE, Row, chat_tokens
-from sdiff.training.teacher import padded, read
+from sdiff.training.teacher import read
 from sdiff.verifier import Llama
 
 SEED, LANES, CONTEXT, GAMMA = 3, 32, 448, 8

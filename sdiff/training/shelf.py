@@ -6,8 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from sdiff.many import padded
 from sdiff.training.corpus import TEMPERATURE, Row
-from sdiff.training.teacher import padded, read
+from sdiff.training.teacher import read
 from sdiff.verifier import Llama
 
 TOGETHER = 8  # answers read in one pass

@@ -42,15 +42,6 @@ def read(model: Llama, ids: Tensor, sources: Iterable[int] = ()) -> tuple[list[t
     return past, rms_norm(x, model.norm, d.epsilon)
 
 
-def padded(texts: list[list[int]], device: torch.device) -> tuple[Tensor, list[int]]:
-    """Token ids [B, T] with zeros behind the shorter texts, and their lengths."""
-    lengths = [len(text) for text in texts]
-    ids = torch.zeros(len(texts), max(lengths), dtype=torch.int64)
-    for row, text in zip(ids, texts, strict=True):
-        row[: len(text)] = torch.tensor(text)
-    return ids.to(device), lengths
-
-
 class ManyDice(Dice):
     """One generator per answer, so that an answer depends on its own seed and not on its neighbours in the batch."""
 
