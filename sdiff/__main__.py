@@ -20,6 +20,9 @@ def main(argv: list[str] | None = None) -> int:
     decode.add_argument("--dtype", default="auto", help="auto, bfloat16 or float32 (default auto)")
     decode.add_argument("--threads", type=int, default=0, help="CPU threads, 0: all this process may use (default 0)")
     decode.set_defaults(run=cli.decode_command)
+    bench = commands.add_parser("bench", help="measure quality and speed over many settings")
+    cli.add_bench_arguments(bench)
+    bench.set_defaults(run=cli.bench_command)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 shows escapes instead of failing
     args = parser.parse_args(argv)

@@ -170,6 +170,13 @@ def adapter_hash(folder: Path) -> str:
     return card["files"]["adapter.safetensors"]["sha256"]
 
 
+def names(precomputed: Path) -> dict[str, str]:
+    """What names the models that numbers were measured with: the beginnings of their hashes. Raises PairError."""
+    card, _ = load(precomputed / DRAFTERS.name, {"date"})
+    return {"verifier": SHA256[:12], "adapter": adapter_hash(precomputed / ADAPTER.name)[:12],
+            "drafter": card["files"]["layer0.safetensors"]["sha256"][:12]}  # fmt: skip
+
+
 def save_drafter(network: BlockDenoiser, folder: Path, card: dict[str, Any]) -> None:
     """One shard per layer and one for the rest."""
     shards: dict[str, dict[str, Tensor]] = {"head.safetensors": {"ids": network.ids.int()}}

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -16,6 +17,7 @@ from rich.text import Text
 from sdiff.fetch import PairError
 from sdiff.measures import rates
 from sdiff.request import LIMITS, NOISES, PROPOSALS, RULES, Request, RequestError
+from sdiff.tasks import TASKS
 from sdiff.trace import MASKED, Denoise, Emit, End, Event, Pieces, Prefill, Run, Trace, Verdict, Verify
 from sdiff.ui.states import LIGHT, STATES
 
@@ -172,3 +174,29 @@ def decode_command(args: argparse.Namespace) -> int:
     elif trace.events:
         printer.console.print(Text(harmless(trace.text)))
     return status
+
+
+def add_bench_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `bench`."""
+    parser.add_argument("--pass", dest="kind", choices=("both", "quality", "speed"), default="both",
+                        help="quality: many decodes at once; speed: single runs, nothing else may be running (default both)")  # fmt: skip
+    parser.add_argument("--minutes", type=float, default=60.0, help="time budget; the same command goes on later (default 60)")
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=[*TASKS], help="default: all")
+    parser.add_argument("--n", type=int, default=300, help="problems per setting, at most (default 300)")
+    parser.add_argument("--prompts", type=int, default=12, help="timed prompts per task (default 12)")
+    parser.add_argument("--quick", action="store_true", help="this machine's speed in five minutes: quality comes from the shipped rows")
+    parser.add_argument("--out", type=Path, help="folder of the measurements (default: frontier in the cache folder)")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
+    parser.add_argument("--dtype", default="auto", help="auto, bfloat16 or float32 (default auto)")
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads, 0: all this process may use (default 0)")
+
+
+def bench_command(args: argparse.Namespace) -> int:
+    """Measure many settings. → exit status: 0, 1 when the models or the measurements cannot be read."""
+    from sdiff.bench.command import bench
+
+    try:
+        return bench(args)
+    except (PairError, ValueError) as error:
+        Console(stderr=True).print(Text(str(error), style="red"))
+        return 1

@@ -20,15 +20,16 @@ SOURCES = {
 # A module or package may import from lower levels only; modules of one package also from each other.
 LEVELS = {
     "trace": 0, "request": 0, "fetch": 0, "limits": 0, "tasks": 0,
-    "sampling": 1, "noise": 1, "layers": 1, "text": 1, "measures": 1,
+    "sampling": 1, "noise": 1, "layers": 1, "text": 1, "measures": 1, "frontier": 1,
     "acceptance": 2, "network": 2, "verifier": 2,
-    "telling": 3, "theory": 3, "bundled": 3, "drafters": 3, "many": 3,
+    "telling": 3, "theory": 3, "bundled": 3, "drafters": 3, "many": 3, "fidelity": 3,
     "decode": 4,
     "pairs": 5,
-    "training": 6, "ui": 6,
-    "cli": 7,
-    "__main__": 8,
-    "app": 9,
+    "bench": 6,
+    "training": 7, "ui": 7,
+    "cli": 8,
+    "__main__": 9,
+    "app": 10,
 }  # fmt: skip
 FORBIDDEN = {
     "decode": {"sdiff.pairs", "sdiff.drafters", "sdiff.verifier", "sdiff.bundled", "sdiff.network"},

@@ -10,6 +10,10 @@ import torch
 
 from sdiff import bundled, fetch
 from sdiff.acceptance import Lossless
+from sdiff.bench import quality
+from sdiff.bench.settings import Setting
+from sdiff.bench.store import Store
+from sdiff.bench.sweep import Clock, measure_quality
 from sdiff.decode import Plan, decode
 from sdiff.drafters.block import CachedDenoiser
 from sdiff.drafters.masked import MaskedDrafter
@@ -284,32 +288,52 @@ def test_a_run_learns_resumes_ships_and_drafts(model, answers, recipe, tmp_path)
 
 
 def test_measured_rows_are_stored_resumed_and_reported(model, answers, tmp_path, monkeypatch):
-    monkeypatch.setattr(evaluate, "MOST", dict.fromkeys(TASKS, 12))
-    wanted = [evaluate.Setting("reasoning"), evaluate.Setting("reasoning", "masked", 1), evaluate.Setting("chat", "masked", 1)]
-    monkeypatch.setattr(evaluate, "settings", lambda: wanted)
+    monkeypatch.setattr(quality, "MOST", dict.fromkeys(TASKS, 12))
+    wanted = [
+        Setting("reasoning"),
+        Setting("reasoning", "masked", 1),
+        Setting("chat", "masked", 1),
+        Setting("reasoning", "uniform", 4, 0.4),
+    ]
     network = drafter.Training(model, answers, [0, 1, 2], MASKED_RECIPE).network
-    bench, path = evaluate.Bench(model, network, 0.7, Letters(), {2}), tmp_path / "evaluation.json"
+    encode = lambda prompt: corpus.chat_tokens(Letters(), prompt)  # noqa: E731
+    bench = quality.Bench(model, network, 0.7, Letters(), encode, {2}, 0.7)
     names = {"verifier": "v", "adapter": "a", "drafter": "d"}
-    evaluate.run(bench, path, names, {}, 3, 0.0)
-    assert not path.exists(), "no time: nothing measured"
-    evaluate.run(bench, path, names, {}, 3, 5.0)
-    rows = evaluate.load(path)["rows"]
-    assert [(r["task"], r["noise"], r["n"]) for r in rows] == [("reasoning", "", 3), ("reasoning", "masked", 3), ("chat", "masked", 3)]
-    assert rows[0]["tau"] == 1
-    assert 1 <= rows[1]["tau"] <= 9
-    assert rows[0]["low"] <= rows[0]["accuracy"] <= rows[0]["high"]
-    assert "accuracy" not in rows[2]
-    assert evaluate.missing(evaluate.load(path), names, 3) == []
-    assert evaluate.missing(evaluate.load(path), names, 4) == wanted
-    assert evaluate.missing(evaluate.load(path), {**names, "drafter": "new"}, 3) == wanted
+
+    def measure(n: int, minutes: float, models: dict[str, str] = names) -> bool:
+        return measure_quality(bench, Store(tmp_path / "frontier"), models, {"device": "toy"}, [(wanted, n)], Clock(minutes))
+
+    assert not measure(3, 0.0)
+    assert not tmp_path.joinpath("frontier").exists(), "no time: nothing measured"
+    assert measure(3, 5.0)
+    rows = evaluate.figures(tmp_path, names)
+    assert {setting: row["n"] for setting, row in rows.items()} == dict.fromkeys(wanted, 3)
+    plain, one, chat, four = (rows[setting] for setting in wanted)
+    assert plain["tau"] == 1
+    assert 1 <= one["tau"] <= 9
+    assert plain["low"] <= plain["accuracy"] <= plain["high"]
+    assert "accuracy" not in chat
+    assert (one["tv"], one["kl"]) == (0, 0), "lossless"
+    assert four["tv"] > 0
+    assert four["kl"] > 0
+    assert all(row["nll"] > 0 for row in rows.values())
+
     figures = evaluate.report(tmp_path, names, 3)
-    assert figures["verifier"]["reasoning"] == {k: rows[0][k] for k in ("accuracy", "low", "high", "n")}
-    assert figures["tau"]["masked"]["S1"] == {"reasoning": rows[1]["tau"], "coding": None, "chat": rows[2]["tau"]}
-    assert figures["bytes"] == path.stat().st_size
+    assert figures["verifier"]["reasoning"] == {k: plain[k] for k in ("accuracy", "low", "high", "n")}
+    for noise in ("masked", "uniform"):  # of one law at S = 1
+        assert figures["tau"][noise]["S1"] == {"reasoning": one["tau"], "coding": None, "chat": chat["tau"]}
+    assert figures["bytes"] == sum(file.stat().st_size for file in (tmp_path / "frontier").iterdir())
     assert json.loads(json.dumps(figures)) == figures
     assert evaluate.report(tmp_path, names)["tau"]["masked"]["S1"]["reasoning"] is None, "too few problems"
     assert evaluate.report(tmp_path, {**names, "drafter": "new"}, 3)["tau"]["masked"]["S1"]["reasoning"] is None, "other models"
     assert len(evaluate.bars(figures)) == 19
+    assert [name for name, *_ in evaluate.curves(tmp_path, names)] == [setting.name for setting in rows if setting.noise]
+
+    before = Store(tmp_path / "frontier").rows("quality")
+    assert measure(5, 5.0)
+    after = Store(tmp_path / "frontier").rows("quality")
+    assert len(after) == 20
+    assert after[after["problem"] < 3].reset_index(drop=True).drop(columns="run").equals(before.drop(columns="run")), "nothing twice"
 
 
 def test_the_price_of_a_step_counts_whole_blocks_only():

@@ -10,12 +10,16 @@ import datetime
 import json
 import os
 import platform
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from sdiff import bundled
+from sdiff.bench.quality import SEED, Bench
+from sdiff.bench.store import Store
+from sdiff.bench.sweep import Clock, measure_quality
 from sdiff.fetch import cache_folder, sha256
 from sdiff.pairs import Request, choose, load_pair
 from sdiff.training import adapter, corpus, drafter, evaluate, trials
@@ -123,7 +127,10 @@ def corpus_rows(out: Path) -> list[corpus.Row]:
     card, again = out / "corpus" / "card.json", "Run `python -m sdiff.training corpus` first."
     if not card.exists() or json.loads(card.read_text())["adapter_sha256"] != bundled.adapter_hash(out / "adapter"):
         raise SystemExit(f"There is no corpus of this adapter. {again}")
-    rows = corpus.load(out / "corpus" / "corpus.jsonl.gz")
+    stored = out / "corpus" / "corpus.jsonl.gz"
+    if not stored.exists() or json.loads(card.read_text())["sha256"] != sha256(stored):
+        raise SystemExit(f"The corpus is not the one its card speaks of. {again}")
+    rows = corpus.load(stored)
     if len(rows) < 200:
         raise SystemExit(f"Only {len(rows)} answers in the corpus. {again}")
     return rows
@@ -155,22 +162,15 @@ def make_drafter(args: argparse.Namespace, device: torch.device, dtype: torch.dt
                   "worked solutions and code",
         "hardware": hardware(device, dtype), "minutes": round(history["seconds"] / 60, 1), "steps": history["step"], "blocks": history["blocks"],
         "expected_acceptance": history["acceptance"], "curve": history["curve"],
-        "config": {"adapter_sha256": adapter_name}, "earlier": earlier,
+        "trials": trials.summary(args.out / "trials.json"), "config": {"adapter_sha256": adapter_name}, "earlier": earlier,
     }  # fmt: skip
     bundled.save_drafter(run.network, folder, card)
     print(json.dumps({k: v for k, v in card.items() if k != "curve"}, indent=1))
 
 
-def model_names(out: Path) -> dict[str, str]:
-    """What names the models that rows were measured with: their hashes."""
-    drafter_files = json.loads((out / "drafters" / "card.json").read_text())["files"]
-    return {"verifier": bundled.SHA256[:12], "adapter": bundled.adapter_hash(out / "adapter")[:12],
-            "drafter": drafter_files["layer0.safetensors"]["sha256"][:12]}  # fmt: skip
-
-
 def measure(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, work: Path) -> None:
     path, where = args.out / "evaluation.json", {**hardware(device, dtype), "load": round(os.getloadavg()[0], 2)}
-    models = model_names(args.out)
+    models = bundled.names(args.out)
     original, tokenizer = bundled.load_verifier(device, dtype)
     model, _ = bundled.load_verifier(device, dtype, adapter=args.out / "adapter")
     results = evaluate.load(path)
@@ -188,18 +188,26 @@ def measure(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, 
         evaluate.store(results, path)
     print(json.dumps({"chat": results["chat"], "step_cost": results["step_cost"]}), flush=True)
     network, card = bundled.load_drafter(model, args.out / "drafters", device, dtype)
-    bench = evaluate.Bench(model, network, card["training_temperature"], tokenizer, pair.eos())
-    evaluate.run(bench, path, models, where, args.n, args.minutes)
+    scale = card["training_temperature"]
+    bench = Bench(model, network, scale, tokenizer, partial(pair.encode, raw=False), pair.eos(), scale)
+    stored, where = Store(args.out / "frontier"), {**where, "date": datetime.date.today().isoformat(), "seed": SEED, "temperature": scale}
+    stored.forget(models)
+    if not measure_quality(bench, stored, models, where, [(evaluate.settings(), args.n)], Clock(args.minutes)):
+        print("time is up; the same command goes on from here")
 
 
 def print_report(args: argparse.Namespace) -> None:
-    figures = evaluate.report(args.out, model_names(args.out), args.n)
+    models = bundled.names(args.out)
+    figures = evaluate.report(args.out, models, args.n)
     if args.json:
         print(json.dumps(figures))
         return
     for what, figure, kind, bar in evaluate.bars(figures):
         met = "not measured" if figure is None else "holds" if (figure >= bar if kind == "≥" else figure <= bar) else "MISSED"
         print(f"{what:<70} {'–' if figure is None else figure:>8}   {kind} {bar:<6} {met}")
+    print("\nacceptance at positions 1, 2, … of those examined; at S = 1 both noises draft alike")
+    for name, n, values in evaluate.curves(args.out, models):
+        print(f"{name:<46} n = {n:<5} {' '.join(f'{value:.2f}' for value in values)}")
 
 
 if __name__ == "__main__":

@@ -50,3 +50,9 @@ def compare(model: Llama, corpus: list[Row], special: list[int], minutes: float,
         results["rows"] = [r for r in results["rows"] if r["name"] != name] + [row]
         store(results, path)
         print(json.dumps({k: row[k] for k in ("name", "steps", "expected_tau")}), flush=True)
+
+
+def summary(path: Path) -> list[dict[str, Any]]:
+    """What was tried, for the card of the drafter: expected tokens per cycle of each recipe at equal time."""
+    rows = json.loads(path.read_text())["rows"] if path.exists() else []
+    return [{key: row[key] for key in ("name", "minutes", "steps", "expected_tau", "date", "adapter")} for row in rows]

@@ -1,0 +1,108 @@
+"""Measurements on disk: one table per pass, one row per problem, and the runs that made them. Whole or not at all.
+
+A row tells by `run` where it was measured; rows of other models than asked for are left alone and not returned.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sdiff.bench.settings import FIELDS, Setting
+
+SCHEMA = 1
+POSITIONS = ("drafted", "examined", "accepted")  # lists in a cell: "8 8 5"
+PASSES = ("quality", "speed")
+
+
+class Store:
+    """A folder of measurements. Raises ValueError on another schema or an unreadable file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.about: dict[str, Any] = {"schema": SCHEMA, "runs": []}
+        try:
+            if (folder / "about.json").exists():
+                self.about = json.loads((folder / "about.json").read_text())
+            if self.about["schema"] != SCHEMA:
+                raise ValueError(f"schema {self.about['schema']}, this version reads {SCHEMA}")
+            self.tables = {name: self._read(folder / f"{name}.csv.gz") for name in PASSES}
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise ValueError(f"The measurements in {folder.name} cannot be read ({error}). Move them away, or restore them.") from None
+
+    @staticmethod
+    def _read(path: Path) -> pd.DataFrame:
+        if not path.exists():
+            return pd.DataFrame(columns=[*FIELDS, "problem", "run"])
+        names = dict.fromkeys(("noise", "proposal", "rule", "engine", *POSITIONS), str)
+        return pd.read_csv(path, keep_default_na=False, na_values={"right": [""], "kl": ["", "nan"]}, dtype=names)
+
+    def begin(self, kind: str, models: dict[str, str], where: dict[str, Any]) -> int:
+        """Register a run. → its number, for the rows that it will add."""
+        number = max((run["id"] for run in self.about["runs"]), default=-1) + 1
+        self.about["runs"].append({"id": number, "pass": kind, "models": models, **where})
+        return number
+
+    def rows(self, kind: str, models: dict[str, str] | None = None) -> pd.DataFrame:
+        """The table of a pass, only the rows measured with `models` if given."""
+        table = self.tables[kind]
+        if models is None or table.empty:
+            return table
+        return table[table["run"].isin([run["id"] for run in self.about["runs"] if run["models"] == models])]
+
+    def add(self, kind: str, run: int, rows: Iterable[dict[str, Any]]) -> None:
+        """Add rows of a run and write the folder. Each row names its setting's fields, `problem` and its figures."""
+        fresh = pd.DataFrame([{**row, **{k: " ".join(map(str, row[k])) for k in POSITIONS if k in row}, "run": run} for row in rows])
+        if fresh.empty:
+            return
+        table = self.tables[kind]
+        self.tables[kind] = fresh if table.empty else pd.concat([table, fresh], ignore_index=True)
+        self.write()
+
+    def forget(self, models: dict[str, str]) -> None:
+        """Keep only what was measured with `models`; runs without rows go too, the others keep their numbers."""
+        for kind in PASSES:
+            self.tables[kind] = self.rows(kind, models)
+        used = {run for table in self.tables.values() for run in table["run"]}
+        self.about["runs"] = [run for run in self.about["runs"] if run["id"] in used]
+
+    def write(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for kind, table in self.tables.items():
+            if not table.empty:
+                ordered = table.sort_values([*FIELDS, "problem"], kind="stable", ignore_index=True)
+                _replace(self.folder / f"{kind}.csv.gz", gzip.compress(ordered.to_csv(index=False, float_format="%.6g").encode(), mtime=0))
+        _replace(self.folder / "about.json", (json.dumps(self.about, indent=1) + "\n").encode())
+
+    def done(self, kind: str, models: dict[str, str]) -> dict[Setting, set[int]]:
+        """Problems already measured, per setting."""
+        return {setting: set(part["problem"].tolist()) for setting, part in by_setting(self.rows(kind, models)).items()}
+
+
+def _replace(path: Path, data: bytes) -> None:
+    part = path.with_suffix(".part")
+    part.write_bytes(data)
+    part.replace(path)
+
+
+def lists(column: pd.Series) -> list[list[int]]:
+    """Cells of a position column as numbers."""
+    return [[int(number) for number in cell.split()] for cell in column]
+
+
+def setting_of(key: tuple[Any, ...]) -> Setting:
+    """From the values of FIELDS, whatever number types a table gave them."""
+    kinds = {"steps": int, "leniency": float, "gamma": int}
+    return Setting(**{name: kinds.get(name, str)(value) for name, value in zip(FIELDS, key, strict=True)})
+
+
+def by_setting(table: pd.DataFrame) -> dict[Setting, pd.DataFrame]:
+    """Rows of each setting in the order of their problems, other engines' left out; a problem measured twice counts the last time."""
+    table = table[table["engine"] == ""] if "engine" in table else table
+    unique = table.drop_duplicates([*FIELDS, "problem"], keep="last")
+    return {setting_of(key): part.sort_values("problem") for key, part in unique.groupby(list(FIELDS), sort=False)}

@@ -1,0 +1,85 @@
+"""The sweep: stages of settings, pass by pass, as far as the time goes. Every finished slice is on disk before the next begins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any
+
+from sdiff.bench.quality import SEED, Bench
+from sdiff.bench.settings import Setting
+from sdiff.bench.speed import Engine, interleaved
+from sdiff.bench.store import Store
+from sdiff.pairs import Pair
+from sdiff.tasks import items
+
+SLICE = 100  # problems of one setting between two writes
+Say = Callable[[str], None]
+Stages = Iterable[tuple[Sequence[Setting], int]]
+
+
+class Clock:
+    """A time budget in minutes; `stop` may end it earlier."""
+
+    def __init__(self, minutes: float, stop: Callable[[], bool] = lambda: False) -> None:
+        self.end, self.stop = time.monotonic() + minutes * 60, stop
+
+    @property
+    def over(self) -> bool:
+        return self.stop() or time.monotonic() >= self.end
+
+    def left(self) -> str:
+        return f"{max(0.0, self.end - time.monotonic()) / 60:.0f} min left"
+
+
+def measure_quality(
+    bench: Bench, store: Store, models: dict[str, str], where: dict[str, Any], stages: Stages, clock: Clock, say: Say = print
+) -> bool:
+    """Decode what is missing. → is everything there? Numbers of problems are those a setting should have in all."""
+    run, done = None, store.done("quality", models)
+    for settings, n in stages:
+        for i, setting in enumerate(settings, 1):
+            have = done.setdefault(setting, set())
+            while missing := [k for k in range(n) if k not in have]:
+                if clock.over:
+                    return False
+                if run is None:
+                    run = store.begin("quality", models, where)
+                part, start = range(missing[0], min(n, missing[0] + SLICE)), time.monotonic()
+                rows = [{**asdict(setting), **asdict(outcome)} for outcome in bench.outcomes(setting, part)]
+                store.add("quality", run, (row for row in rows if row["problem"] not in have))
+                have.update(part)
+                tokens, cycles = (sum(row[key] for row in rows) for key in ("tokens", "cycles"))
+                right = f", {sum(map(bool, (row['right'] for row in rows)))} right" if rows[0]["right"] is not None else ""
+                say(f"{i} of {len(settings)} to n = {n}: {setting.name}: {len(rows)} problems{right}, τ {tokens / cycles:.2f}, "
+                    f"{time.monotonic() - start:.0f} s; {clock.left()}")  # fmt: skip
+    return True
+
+
+def measure_speed(
+    pair: Pair, store: Store, models: dict[str, str], where: dict[str, Any], settings: Sequence[Setting], prompts: int, clock: Clock, say: Say = print,
+    engines: Mapping[str, Engine] = MappingProxyType({}),
+) -> bool:  # fmt: skip
+    """Time every setting on the first `prompts` problems of its task, prompt by prompt. → is everything there?"""
+    run, done = None, store.done("speed", models)
+    for k in range(prompts):
+        for task in dict.fromkeys(s.task for s in settings):
+            wanted = [s for s in settings if s.task == task and k not in done.get(s, ())]
+            if not wanted:
+                continue
+            item = next(item for i, item in enumerate(items(task, "test", SEED)) if i == k)
+            run = store.begin("speed", models, where) if run is None else run
+            rows = []
+            for row in interleaved(pair, wanted, [(k, item)], engines):
+                rows.append(row)
+                if "error" in row:
+                    say(f"{task}, problem {k}: {row['error']} It is left out.")
+                if clock.over:
+                    break
+            store.add("speed", run, (row for row in rows if "error" not in row))
+            say(f"problem {k + 1} of {prompts}, {task}: {len(rows)} runs; {clock.left()}")
+            if clock.over:
+                return False
+    return True
