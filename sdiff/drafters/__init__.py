@@ -58,10 +58,9 @@ class Drafter(Protocol):
     def propose(self, context: Sequence[int], gamma: int, steps: int, dice: Dice) -> Generator[Canvas, None, Draft]: ...
 
 
-def group_sizes(gamma: int, steps: int) -> list[int]:
-    """How many positions each step settles: γ split as evenly as possible, earlier steps first. At most γ steps."""
-    steps = min(steps, gamma)
-    return [gamma // steps + (i < gamma % steps) for i in range(steps)]
+def evenly(law: Tensor, left: int) -> int:
+    """γ split as evenly as possible over the passes, earlier ones first; at most γ passes."""
+    return -(-len(law) // left)
 
 
 def on_verifier_vocabulary(denoiser: Denoiser, canvas: Tensor, q: Tensor, fixed_at: Tensor) -> Draft:
@@ -97,29 +96,38 @@ def one_hot(tokens: Tensor, like: Tensor) -> Tensor:
     return torch.zeros_like(like).scatter_(-1, tokens[:, None], 1.0)
 
 
+Pace = Callable[[Tensor, int], int]  # (laws [open, K] of the open positions, passes left) → how many to settle in this one
+
+
 def settle_in_groups(
-    denoiser: Denoiser, shape: Shape, gamma: int, steps: int, dice: Dice, by_confidence: bool, noise: Callable[[], Tensor]
-) -> Generator[Canvas, None, tuple[Tensor, Tensor, Tensor]]:
+    denoiser: Denoiser, shape: Shape, gamma: int, steps: int, dice: Dice, by_confidence: bool, noise: Callable[[], Tensor], pace: Pace = evenly,
+) -> Generator[Canvas, None, tuple[Tensor, Tensor, Tensor]]:  # fmt: skip
     """Settle positions group by group; the open ones are drawn from `noise()` before each step.
 
     Left to right this meets the `monotone` condition of Proposition 2: which positions are revealed depends on
-    nothing drawn, same-step tokens are independent, settled ones stay. By confidence it does not: a position's turn
+    predicted laws alone, same-step tokens are independent, settled ones stay. By confidence it does not: a position's turn
     then depends on tokens drawn to its right. → final draft ids [γ], laws at reveal [γ, K], step of reveal [γ].
     """
-    canvas, sizes = noise(), group_sizes(gamma, steps)
+    canvas, steps, remaining, step = noise(), min(steps, gamma), gamma, 0
     fixed_at = torch.zeros_like(canvas)
     q: Tensor | None = None
-    yield shown(denoiser, canvas, fixed_at > 0, len(sizes))
-    for step, size in enumerate(sizes, 1):
+    yield shown(denoiser, canvas, fixed_at > 0, steps)
+    while remaining:
+        step += 1
         still_open = fixed_at == 0
         if step > 1:
             canvas = torch.where(still_open, noise(), canvas)
         law = shape.law(denoiser.predict(canvas, still_open.double()), denoiser.scale)  # [γ, K]
-        rank = law.amax(-1) if by_confidence else -torch.arange(gamma, device=law.device, dtype=law.dtype)
-        chosen = rank.masked_fill(~still_open, -torch.inf).topk(size).indices
+        if by_confidence:
+            size = -(-remaining // (steps - step + 1))
+            chosen = law.amax(-1).masked_fill(~still_open, -torch.inf).topk(size).indices
+        else:
+            size = pace(law[gamma - remaining :], steps - step + 1)
+            chosen = slice(gamma - remaining, gamma - remaining + size)
         q = torch.zeros_like(law) if q is None else q
         q[chosen], fixed_at[chosen] = law[chosen], step
         canvas = canvas.clone()
         canvas[chosen] = dice.draw(law[chosen])
-        yield shown(denoiser, canvas, fixed_at > 0, len(sizes))
+        remaining -= size
+        yield shown(denoiser, canvas, fixed_at > 0, steps)
     return canvas, q, fixed_at

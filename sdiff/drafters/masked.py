@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from sdiff.drafters import Canvas, Denoiser, Draft, empty_draft, on_verifier_vocabulary, one_hot, settle_in_groups
+from sdiff.drafters import Canvas, Denoiser, Draft, Pace, empty_draft, evenly, on_verifier_vocabulary, one_hot, settle_in_groups
 from sdiff.sampling import Dice, Shape
 from sdiff.trace import MASKED
 
@@ -19,6 +19,7 @@ class MaskedDrafter:
     denoiser: Denoiser
     shape: Shape
     proposal: str = "monotone"
+    pace: Pace = evenly
 
     def propose(self, context: Sequence[int], gamma: int, steps: int, dice: Dice) -> Generator[Canvas, None, Draft]:
         """γ drafts behind `context` in at most min(steps, γ) passes: every pass reveals at least one position."""
@@ -27,7 +28,9 @@ class MaskedDrafter:
         self.denoiser.start(context)
         blank = torch.full((gamma,), MASKED, device=self.denoiser.ids.device)
         by_confidence = self.proposal != "monotone"
-        canvas, q, fixed_at = yield from settle_in_groups(self.denoiser, self.shape, gamma, steps, dice, by_confidence, lambda: blank)
+        canvas, q, fixed_at = yield from settle_in_groups(
+            self.denoiser, self.shape, gamma, steps, dice, by_confidence, lambda: blank, self.pace
+        )
         if self.proposal == "one_hot":
             q = one_hot(canvas, q)
         elif self.proposal == "final_step":  # given the state before the last step, what it carried over is certain

@@ -9,7 +9,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from sdiff.drafters import Canvas, Denoiser, Draft, empty_draft, on_verifier_vocabulary, one_hot, settle_in_groups, shown
+from sdiff.drafters import Canvas, Denoiser, Draft, Pace, empty_draft, evenly, on_verifier_vocabulary, one_hot, settle_in_groups, shown
 from sdiff.noise import grid, uniform_posterior
 from sdiff.sampling import Dice, Shape
 
@@ -27,6 +27,7 @@ class UniformDrafter:
     shape: Shape
     proposal: str = "final_step"
     clean_last: bool = True
+    pace: Pace = evenly
 
     def propose(self, context: Sequence[int], gamma: int, steps: int, dice: Dice) -> Generator[Canvas, None, Draft]:
         """γ drafts behind `context` in `steps` passes (settling proposals: at most min(steps, γ))."""
@@ -40,7 +41,9 @@ class UniformDrafter:
 
         if self.proposal in ("monotone", "any_order"):
             by_confidence = self.proposal == "any_order"
-            canvas, q, fixed_at = yield from settle_in_groups(self.denoiser, self.shape, gamma, steps, dice, by_confidence, noise)
+            canvas, q, fixed_at = yield from settle_in_groups(
+                self.denoiser, self.shape, gamma, steps, dice, by_confidence, noise, self.pace
+            )
         else:
             canvas, q, fixed_at = yield from self._ancestral(gamma, steps, dice, noise())
         if self.proposal == "one_hot":
