@@ -22,7 +22,10 @@ def main(argv: list[str] | None = None) -> int:
     decode.set_defaults(run=cli.decode_command)
     bench = commands.add_parser("bench", help="measure quality and speed over many settings")
     cli.add_bench_arguments(bench)
-    bench.set_defaults(run=cli.bench_command)
+    bench.set_defaults(run=cli.measure_command)
+    frontier = commands.add_parser("frontier", help="what the stored measurements amount to")
+    cli.add_frontier_arguments(frontier)
+    frontier.set_defaults(run=cli.measure_command)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 shows escapes instead of failing
     args = parser.parse_args(argv)

@@ -191,12 +191,18 @@ def add_bench_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, default=0, help="CPU threads, 0: all this process may use (default 0)")
 
 
-def bench_command(args: argparse.Namespace) -> int:
-    """Measure many settings. → exit status: 0, 1 when the models or the measurements cannot be read."""
-    from sdiff.bench.command import bench
+def add_frontier_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `frontier`."""
+    parser.add_argument("folder", type=Path, nargs="?", help="folder of measurements (default: the shipped ones)")
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+
+
+def measure_command(args: argparse.Namespace) -> int:
+    """`bench` or `frontier`. → exit status: 0, 1 when the models or the measurements cannot be read."""
+    from sdiff.bench import command
 
     try:
-        return bench(args)
+        return {"bench": command.bench, "frontier": command.frontier}[args.command](args)
     except (PairError, ValueError) as error:
         Console(stderr=True).print(Text(str(error), style="red"))
         return 1

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdiff.bench import speed
+from sdiff.bench import report, speed
 from sdiff.bench.points import points, quality, ratio, speed_draws, weights
 from sdiff.bench.points import speed as speed_figures
 from sdiff.bench.quality import Outcome, repeated
@@ -271,3 +271,41 @@ def test_a_timed_run_asks_for_what_the_row_says():
     assert speed.request(Setting("chat"), SimpleNamespace(prompt="Hi"), 5).plain
     assert math.isfinite(asked.seed)
     assert json.dumps(asdict(asked))
+
+
+# ── the report ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_report_of_nothing_is_null_and_of_something_its_figures(tmp_path):
+    store = Store(tmp_path)
+    empty = report.report(store, MODELS)
+    assert empty["points"] == 0
+    assert empty["plain_vs_transformers"] is empty["mbu"] is empty["cycle_cost"] is empty["hardware"] is None
+    settings = [
+        Setting("reasoning"),
+        measured("reasoning", "masked", 1),
+        measured("reasoning", "masked", 1, 0.4),
+        Setting("reasoning", "masked", 4),
+    ]
+    rights, speeds = (4, 4, 2, 4), (20, 40, 60, 50)  # of 5 problems; tokens/s
+    q, s = (
+        store.begin("quality", MODELS, {}),
+        store.begin("speed", MODELS, {"device": "toy", "weight_bytes": 10**9, "gigabytes_per_second": 40.0}),
+    )
+    for setting, right, per_second in zip(settings, rights, speeds, strict=True):
+        store.add("quality", q, ({**asdict(setting), **asdict(outcome(i, i < right))} for i in range(5)))
+        store.add("speed", s, (timing(i, per_second, 20, setting) for i in range(3)))
+    store.add("speed", s, ({**asdict(settings[0]), "engine": "transformers", "problem": i, "tokens": 9, "tokens_per_second": 16.0,
+                            "plain_tokens_per_second": 20.0, "load": 0.1} for i in range(3)))  # fmt: skip
+    figures = report.report(Store(tmp_path), MODELS)
+    assert figures["plain_vs_transformers"] == 1.25
+    assert figures["mbu"] == 0.5  # 25 ms of 50
+    assert figures["speedup_lossless"] == {"reasoning": 2.5, "coding": None, "chat": None}
+    assert figures["cycle_cost"] == 1.02  # 51 ms of 50
+    assert figures["joint_vs_single"]["reasoning"] == {"masked": 1.25, "uniform": None}
+    assert figures["hypervolume_gain"]["reasoning"] == pytest.approx((2 * 0 + 1.5 * 0.4) / (1 * 0.4), abs=1e-3)
+    assert (figures["points"], figures["hardware"]["device"]) == (4, "toy")
+    assert json.loads(json.dumps(figures)) == figures
+    rows = list(report.lines(Store(tmp_path), MODELS))
+    assert len(rows) == 4
+    assert all({"accuracy", "tau", "speedup"} <= set(row) for row in rows)

@@ -4,24 +4,48 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import json
+import time
+from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import torch
+
 from sdiff import bundled
+from sdiff.bench import report
 from sdiff.bench.baselines import ENGINES, runner, to_transformers
 from sdiff.bench.quality import LANES, SEED, Bench
 from sdiff.bench.settings import LENIENCIES, STEPS, cuts, grid, paper, stages
 from sdiff.bench.store import Store
 from sdiff.bench.sweep import Clock, measure_quality, measure_speed
 from sdiff.fetch import cache_folder
+from sdiff.limits import weight_bytes
 from sdiff.pairs import Pair, load_pair, machine
 
 QUICK = {"minutes": 5.0, "steps": (1, 2, 4, 8), "leniencies": (0.0, 0.4, 1.0)}
 
 
 def where(pair: Pair, scale: float) -> dict[str, Any]:
-    """What is true of every row of a run."""
-    return {**machine(pair.verifier), "date": datetime.date.today().isoformat(), "seed": SEED, "temperature": scale}
+    """What is true of every row of a run, with what the machine could do at best."""
+    verifier = pair.verifier
+    shape = {k: v for k, v in asdict(verifier.d).items() if k not in ("rope_base", "epsilon")}
+    return {
+        **machine(verifier), "date": datetime.date.today().isoformat(), "seed": SEED, "temperature": scale,
+        "weight_bytes": weight_bytes(**shape, bytes_each=verifier.embedding.element_size()), "gigabytes_per_second": read_speed(verifier.device),
+    }  # fmt: skip
+
+
+def read_speed(device: torch.device, megabytes: int = 512) -> float:
+    """GB/s at which a large array is read once, the best of five: the bandwidth that bounds a forward pass of one row."""
+    numbers = torch.zeros(megabytes * 2**18, device=device)  # far beyond any cache
+    best = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        float(numbers.sum())
+        best = min(best, time.perf_counter() - start)
+    return round(numbers.nbytes / best / 1e9, 2)
 
 
 def bench(args: argparse.Namespace) -> int:
@@ -49,4 +73,32 @@ def bench(args: argparse.Namespace) -> int:
                 pair, store, models, where(pair, scale), list(dict.fromkeys(settings)), args.prompts, clock, engines=engines
             )
     print(f"{'everything is measured' if whole else 'time is up; the same command goes on from here'}: {store.folder}")
+    return 0
+
+
+def frontier(args: argparse.Namespace) -> int:
+    """Print what the stored measurements amount to. → exit status"""
+    store, models = Store(args.folder or Path(bundled.PRECOMPUTED) / "frontier"), bundled.names(bundled.PRECOMPUTED)
+    figures = report.report(store, models)
+    if args.json:
+        print(json.dumps(figures))
+        return 0
+    for row in report.lines(store, models):
+        quality = (
+            f"{row['accuracy']:.3f} ({row['low']:.2f} – {row['high']:.2f})"
+            if "accuracy" in row
+            else f"{1 - row['tv']:.3f} (1 − TV)"
+            if "tv" in row
+            else "–"
+        )
+        speed = f"{row['speedup']:.2f}× ({row['speedup_low']:.2f} – {row['speedup_high']:.2f})" if "speedup" in row else "–"
+        name = (
+            f"{row['noise']} S = {row['steps']} {row['rule']} λ = {row['leniency']:g} γ = {row['gamma']} {row['proposal']}"
+            if row["noise"]
+            else "plain"
+        )
+        print(
+            f"{row['task']:<10} {name:<52} quality {quality:<22} n = {row.get('n', 0):<4} τ = {row.get('tau', float('nan')):<6.2f} speed {speed}"
+        )
+    print(json.dumps(figures, indent=1))
     return 0

@@ -17,7 +17,10 @@ from sdiff.bench.settings import FIELDS, Setting
 
 SCHEMA = 1
 POSITIONS = ("drafted", "examined", "accepted")  # lists in a cell: "8 8 5"
-PASSES = ("quality", "speed")
+PASSES = {
+    "quality": ("right", "ended", "tokens", "cycles", "tv", "kl", "nll", "repeated", *POSITIONS),
+    "speed": ("engine", "tokens", "cycles", "draft_ms", "verify_ms", "examine_ms", "other_ms", "tokens_per_second", "plain_tokens_per_second", "load"),
+}  # fmt: skip
 
 
 class Store:
@@ -31,16 +34,17 @@ class Store:
                 self.about = json.loads((folder / "about.json").read_text())
             if self.about["schema"] != SCHEMA:
                 raise ValueError(f"schema {self.about['schema']}, this version reads {SCHEMA}")
-            self.tables = {name: self._read(folder / f"{name}.csv.gz") for name in PASSES}
+            self.tables = {name: self._read(folder / f"{name}.csv.gz", figures) for name, figures in PASSES.items()}
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise ValueError(f"The measurements in {folder.name} cannot be read ({error}). Move them away, or restore them.") from None
 
     @staticmethod
-    def _read(path: Path) -> pd.DataFrame:
+    def _read(path: Path, figures: tuple[str, ...]) -> pd.DataFrame:
         if not path.exists():
-            return pd.DataFrame(columns=[*FIELDS, "problem", "run"])
-        names = dict.fromkeys(("noise", "proposal", "rule", "engine", *POSITIONS), str)
-        return pd.read_csv(path, keep_default_na=False, na_values={"right": [""], "kl": ["", "nan"]}, dtype=names)
+            return pd.DataFrame(columns=[*FIELDS, "problem", *figures, "run"])
+        texts = ("task", "noise", "rule", "proposal", "engine", *POSITIONS)
+        empty = {name: ["", "nan"] for name in figures if name not in texts}
+        return pd.read_csv(path, keep_default_na=False, na_values=empty, dtype=dict.fromkeys(texts, str))
 
     def begin(self, kind: str, models: dict[str, str], where: dict[str, Any]) -> int:
         """Register a run. → its number, for the rows that it will add."""
