@@ -16,7 +16,7 @@ from rich.text import Text
 
 from sdiff.fetch import PairError
 from sdiff.measures import rates
-from sdiff.request import LIMITS, NOISES, PROPOSALS, RULES, Request, RequestError
+from sdiff.request import KNOBS, LIMITS, NOISES, PROPOSALS, Request, RequestError
 from sdiff.tasks import TASKS
 from sdiff.trace import MASKED, Denoise, Emit, End, Event, Pieces, Prefill, Run, Trace, Verdict, Verify
 from sdiff.ui.states import LIGHT, STATES
@@ -121,7 +121,7 @@ class Printer:
 
 def add_request_arguments(parser: argparse.ArgumentParser) -> None:
     """One option per field of Request, with its limits in the help."""
-    choices = {"noise": NOISES, "rule": tuple(RULES), "proposal": tuple(PROPOSALS)}
+    choices = {"noise": NOISES, "rule": tuple(KNOBS), "proposal": tuple(PROPOSALS)}
     for f in fields(Request):
         if f.default is MISSING:
             continue

@@ -9,21 +9,22 @@ import os
 import platform
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from sdiff import bundled, request
-from sdiff.acceptance import make_rule
+from sdiff.acceptance import Rule, make_rule
 from sdiff.decode import Plan, decode
-from sdiff.drafters import Drafter, NoDrafter
+from sdiff.drafters import Denoiser, Drafter, NoDrafter, evenly
 from sdiff.drafters.block import CachedDenoiser
 from sdiff.drafters.masked import MaskedDrafter
 from sdiff.drafters.uniform import UniformDrafter
 from sdiff.fetch import PairError, Progress
 from sdiff.layers import bf16_native
+from sdiff.policy import Banked, Worthwhile
 from sdiff.request import Request, RequestError
 from sdiff.sampling import Dice, Shape
 from sdiff.text import Readable, TokenText
@@ -88,10 +89,9 @@ class Pair:
         return encoder(False), encoder(True)
 
     def drafter(self, r: Request) -> Drafter:
-        shape = Shape(r.temperature, r.top_k, r.top_p)
         if r.plain:
             return NoDrafter(self.verifier.d.vocabulary, self.verifier.device)
-        return {"masked": MaskedDrafter, "uniform": UniformDrafter}[r.noise](self.models(r)[1], shape, r.proposal)
+        return make_drafter(self.models(r)[1], r.noise, r.proposal, Shape(r.temperature, r.top_k, r.top_p))
 
     def is_lossless(self, r: Request) -> bool:
         return r.plain or request.is_lossless(r.rule, r.leniency, r.proposal, r.steps, r.gamma)
@@ -106,9 +106,9 @@ class Pair:
                   lossless=self.is_lossless(r), date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"))  # fmt: skip
         plan = Plan(0 if r.plain else r.gamma, r.steps, r.max_tokens, self.eos(), detail)
         shape = Shape(r.temperature, r.top_k, r.top_p)
-        events = decode(
-            self.models(r)[0], self.drafter(r), make_rule(r.rule, r.leniency), shape, prompt, plan, Dice(r.seed), Readable(texts), stop
-        )
+        run = partial(decode, self.models(r)[0], self.drafter(r), shape=shape, prompt=prompt, plan=plan, dice=Dice(r.seed),
+                      readable=Readable(texts), stop=stop)  # fmt: skip
+        events = ruled(r.rule, r.leniency, lambda rule: run(rule=rule))
         known: set[int] = set()
         try:
             for event in events:
@@ -129,7 +129,21 @@ class Pair:
 
     def _settings(self, r: Request) -> dict[str, Any]:
         body = {k: v for k, v in asdict(r).items() if k != "prompt"}
-        return {**body, "native": "plain decoding" if r.plain else request.RULES[r.rule].native(r.leniency)}
+        return {**body, "native": "plain decoding" if r.plain else request.KNOBS[r.rule].native(r.leniency)}
+
+
+def make_drafter(denoiser: Denoiser, noise: str, proposal: str, shape: Shape) -> Drafter:
+    """The drafter of a noise and a proposal."""
+    pace = Worthwhile() if proposal == "paced" else evenly
+    return {"masked": MaskedDrafter, "uniform": UniformDrafter}[noise](denoiser, shape, proposal, pace=pace)
+
+
+def ruled(name: str, leniency: float, run: Callable[[Rule], Iterator[Event]]) -> Iterator[Event]:
+    """The events of `run(rule)` under the rule called `name`; one that keeps books reads them on the way."""
+    if name == "tv_bank":
+        rule = Banked(leniency)
+        return rule.booking(run(rule))
+    return run(make_rule(name, leniency))
 
 
 def _ids(event: Event) -> Iterator[int]:

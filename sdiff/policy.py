@@ -44,7 +44,11 @@ class Banked:
             bank = min(self.most, bank + self.epsilon)
             self.block.append(min(distance, bank))
             bank -= self.block[-1]
-        return torch.tensor([s / d if d else 0.0 for s, d in zip(self.block, distances, strict=True)], dtype=torch.float64, device=p.device)
+        return torch.tensor(_shares(self.block, distances), dtype=torch.float64, device=p.device)
+
+    def spending(self, p: Tensor, q: Tensor) -> list[float]:
+        """λ_i of the first positions of the block that was examined last, given their laws again."""
+        return _shares(self.block[: len(p)], total_variation(p, q).tolist())
 
     def target(self, p: Tensor, q: Tensor, x: Tensor, unit: Tensor | None = None) -> Tensor:
         leniency = self.leniencies(p, q)
@@ -64,6 +68,10 @@ class Banked:
             yield event
 
 
+def _shares(spent: list[float], distances: list[float]) -> list[float]:
+    return [s / d if d else 0.0 for s, d in zip(spent, distances, strict=True)]
+
+
 @dataclass(frozen=True)
 class Worthwhile:
     """How many open positions to settle now, from the laws predicted for them: a pace for left-to-right proposals.
@@ -74,7 +82,7 @@ class Worthwhile:
     `kept`: acceptance of a position whose left neighbours are known.
     """
 
-    price: float
+    price: float = 0.3
     sure: float = 0.6
     kept: float = 0.85
 

@@ -16,6 +16,7 @@ PROPOSALS = {
     "monotone": "left to right: a revealed token is final",
     "final_step": "whole block: the last step draws every open position at once",
     "one_hot": "draft taken as given: accept with the verifier's own probability",
+    "paced": "left to right, as many at once as their laws allow, and no step that does not pay",
     "any_order": "most confident first (not lossless beyond one step)",
 }
 DEFAULT_PROPOSAL = {"masked": "monotone", "uniform": "final_step"}
@@ -83,6 +84,14 @@ RULES: dict[str, Knob] = {
     "top_k": Knob("Top-k match", "Keep when x is among the verifier's k likeliest.", "k", lambda lam: max(1, round(49152**lam))),
 }
 
+# Rules that remember: what they keep depends on the blocks before (policy.py). All others are pure functions of laws.
+ADAPTIVE: dict[str, Knob] = {
+    "tv_bank": Knob(
+        "TV budget, banked", "Earn ε of TV distance with each token, spend it at the first positions of a block.", "ε", lambda lam: lam
+    ),
+}
+KNOBS = {**RULES, **ADAPTIVE}
+
 
 class RequestError(ValueError):
     """A request that cannot be served; the message is one sentence for the person who asked."""
@@ -118,7 +127,7 @@ class Request:
             raise RequestError("The prompt must be text.")
         if len(self.prompt) > MAX_PROMPT_CHARACTERS:
             raise RequestError(f"The prompt has {len(self.prompt):,} characters; the most is {MAX_PROMPT_CHARACTERS:,}. Shorten it.")
-        for name, choices in (("noise", NOISES), ("rule", (*RULES,)), ("proposal", ("", *PROPOSALS))):
+        for name, choices in (("noise", NOISES), ("rule", (*KNOBS,)), ("proposal", ("", *PROPOSALS))):
             if getattr(self, name) not in choices:
                 raise RequestError(f"Unknown {name} {_shown(getattr(self, name))}; choose one of {', '.join(filter(None, choices))}.")
         try:

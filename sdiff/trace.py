@@ -69,7 +69,7 @@ class Prefill(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Denoise(Event):
-    """The block after one denoising step. Step 0 is the initial noise.
+    """The block after one denoising step, of at most `steps`. Step 0 is the initial noise.
 
     `canvas` holds token ids or `MASKED`; `fixed[i]` says that position i+1 can no longer change.
     """

@@ -8,7 +8,18 @@ from fractions import Fraction
 
 import pytest
 
-from sdiff.request import DEFAULT_PROPOSAL, LIMITS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, RULES, Request, RequestError, is_lossless
+from sdiff.request import (
+    DEFAULT_PROPOSAL,
+    KNOBS,
+    LIMITS,
+    MAX_PROMPT_CHARACTERS,
+    NOISES,
+    PROPOSALS,
+    RULES,
+    Request,
+    RequestError,
+    is_lossless,
+)
 
 WHOLE = ("steps", "gamma", "top_k", "seed", "max_tokens")
 REAL = ("leniency", "temperature", "top_p")
@@ -75,7 +86,7 @@ def test_the_seeds_sentence_names_the_limit_in_digits():
     assert refused(seed=-1) == "Seed must be a whole number from 0 to 9,007,199,254,740,991, not '-1'."
 
 
-@pytest.mark.parametrize(("name", "choices"), [("noise", NOISES), ("rule", tuple(RULES)), ("proposal", tuple(PROPOSALS))])
+@pytest.mark.parametrize(("name", "choices"), [("noise", NOISES), ("rule", tuple(KNOBS)), ("proposal", tuple(PROPOSALS))])
 def test_names_are_chosen_from_a_list(name, choices):
     for choice in choices:
         assert getattr(Request("hi", **{name: choice}), name) == choice
@@ -177,5 +188,5 @@ def test_knobs_are_monotone(rule):
 @pytest.mark.parametrize(("steps", "gamma"), [(1, 8), (8, 1), (1, 1), (2, 2), (4, 8), (16, 2)])
 def test_the_table_of_what_is_lossless(rule, proposal, leniency, steps, gamma):
     strict = rule == "lossless" or leniency == 0
-    exact = {"monotone": True, "final_step": True, "one_hot": True, "any_order": steps == 1 or gamma == 1}[proposal]
+    exact = {"monotone": True, "paced": True, "final_step": True, "one_hot": True, "any_order": steps == 1 or gamma == 1}[proposal]
     assert is_lossless(rule, leniency, proposal, steps, gamma) is (strict and exact)

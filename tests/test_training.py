@@ -294,6 +294,7 @@ def test_measured_rows_are_stored_resumed_and_reported(model, answers, tmp_path,
         Setting("reasoning", "masked", 1),
         Setting("chat", "masked", 1),
         Setting("reasoning", "uniform", 4, 0.4),
+        Setting("reasoning", "masked", 8, 0.1, "tv_bank", proposal="paced"),
     ]
     network = drafter.Training(model, answers, [0, 1, 2], MASKED_RECIPE).network
     encode = lambda prompt: corpus.chat_tokens(Letters(), prompt)  # noqa: E731
@@ -308,7 +309,7 @@ def test_measured_rows_are_stored_resumed_and_reported(model, answers, tmp_path,
     assert measure(3, 5.0)
     rows = evaluate.figures(tmp_path, names)
     assert {setting: row["n"] for setting, row in rows.items()} == dict.fromkeys(wanted, 3)
-    plain, one, chat, four = (rows[setting] for setting in wanted)
+    plain, one, chat, four, banked = (rows[setting] for setting in wanted)
     assert plain["tau"] == 1
     assert 1 <= one["tau"] <= 9
     assert plain["low"] <= plain["accuracy"] <= plain["high"]
@@ -316,6 +317,8 @@ def test_measured_rows_are_stored_resumed_and_reported(model, answers, tmp_path,
     assert (one["tv"], one["kl"]) == (0, 0), "lossless"
     assert four["tv"] > 0
     assert four["kl"] > 0
+    assert 0 < banked["tv"] <= 0.1 + 1e-6, "mean TV within its budget"
+    assert banked["kl"] > 0
     assert all(row["nll"] > 0 for row in rows.values())
 
     figures = evaluate.report(tmp_path, names, 3)
@@ -332,7 +335,7 @@ def test_measured_rows_are_stored_resumed_and_reported(model, answers, tmp_path,
     before = Store(tmp_path / "frontier").rows("quality")
     assert measure(5, 5.0)
     after = Store(tmp_path / "frontier").rows("quality")
-    assert len(after) == 20
+    assert len(after) == 25
     assert after[after["problem"] < 3].reset_index(drop=True).drop(columns="run").equals(before.drop(columns="run")), "nothing twice"
 
 

@@ -18,6 +18,7 @@ from sdiff.decode import Plan, decode
 from sdiff.drafters import Drafter
 from sdiff.drafters.masked import MaskedDrafter
 from sdiff.drafters.uniform import UniformDrafter
+from sdiff.policy import Worthwhile
 from sdiff.sampling import Dice, Shape
 from sdiff.theory import law_of
 from sdiff.trace import Emit, End, Event
@@ -113,6 +114,7 @@ class TableDenoiser:
 
 EXACT: dict[str, Callable[[TableDenoiser, Shape], Drafter]] = {
     "masked monotone": lambda d, s: MaskedDrafter(d, s, "monotone"),
+    "masked paced": lambda d, s: MaskedDrafter(d, s, "paced", pace=Worthwhile(0.05, 0.5)),
     "masked final_step": lambda d, s: MaskedDrafter(d, s, "final_step"),
     "masked one_hot": lambda d, s: MaskedDrafter(d, s, "one_hot"),
     "uniform monotone": lambda d, s: UniformDrafter(d, s, "monotone"),

@@ -11,16 +11,16 @@ from typing import Any
 
 from torch import Tensor
 
-from sdiff.acceptance import Rule, make_rule
+from sdiff.acceptance import Interpolation, Rule
 from sdiff.bench.settings import Setting
 from sdiff.decode import Plan, decode
 from sdiff.drafters import NoDrafter
-from sdiff.drafters.masked import MaskedDrafter
-from sdiff.drafters.uniform import UniformDrafter
 from sdiff.fidelity import divergence
 from sdiff.many import LaneDenoiser, LaneVerifier, Together
 from sdiff.measures import statistics
 from sdiff.network import BlockDenoiser
+from sdiff.pairs import make_drafter, ruled
+from sdiff.policy import Banked
 from sdiff.sampling import Dice, Shape
 from sdiff.tasks import grade, items
 from sdiff.trace import Emit, End, Event, Verdict
@@ -64,8 +64,11 @@ class Observed:
 
     def divergence(self, examined: int) -> tuple[float, float]:
         """Sums of TV and KL over the first `examined` positions of the last block."""
-        p, q, unit = self.laws
-        tv, kl = divergence(p[:examined], q[:examined], self.rule, None if unit is None else unit[:examined])
+        p, q, unit = (law if law is None else law[:examined] for law in self.laws)
+        if isinstance(self.rule, Banked):  # a λ of its own at each position
+            rows = [divergence(p[i : i + 1], q[i : i + 1], Interpolation(lam)) for i, lam in enumerate(self.rule.spending(p, q))]
+            return sum(float(tv) for tv, _ in rows), sum(float(kl) for _, kl in rows)
+        tv, kl = divergence(p, q, self.rule, unit)
         return float(tv.sum()), float(kl.sum())
 
 
@@ -95,21 +98,27 @@ class Bench:
 
         def run(verifier: LaneVerifier, denoiser: LaneDenoiser) -> Outcome:
             if setting.noise:
-                drafter = {"masked": MaskedDrafter, "uniform": UniformDrafter}[setting.noise](denoiser, self.shape, setting.proposal)
+                drafter = make_drafter(denoiser, setting.noise, setting.proposal, self.shape)
             else:
                 drafter = NoDrafter(self.vocabulary, self.device)
-            rule = Observed(make_rule(setting.rule, setting.leniency))
+            observed: list[Observed] = []
+
+            def decoding(rule: Rule) -> Iterator[Event]:
+                observed.append(Observed(rule))
+                prompt, dice = self.encode(item.prompt), Dice(SEED * 1_000_003 + i)
+                return decode(verifier, drafter, observed[0], self.shape, prompt, plan, dice)
+
             events: list[Event] = []
             tv = kl = nll = 0.0
             fresh: list[Verdict] = []
-            for event in decode(verifier, drafter, rule, self.shape, self.encode(item.prompt), plan, Dice(SEED * 1_000_003 + i)):
+            for event in ruled(setting.rule, setting.leniency, decoding):
                 events.append(event)
                 if isinstance(event, Verdict):
                     fresh.append(event)
                     nll -= math.log(max(event.p, 1e-30)) * event.accepted
                 elif isinstance(event, Emit):
                     if setting.leniency:
-                        more, nats = rule.divergence(len(fresh))
+                        more, nats = observed[0].divergence(len(fresh))
                         tv, kl = tv + more, kl + nats
                     nll -= math.log(max(event.p, 1e-30)) * bool(event.extra)
                     fresh = []

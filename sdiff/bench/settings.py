@@ -65,7 +65,7 @@ def paper(tasks: tuple[str, ...]) -> list[Setting]:
 
 
 def cuts(tasks: tuple[str, ...]) -> list[Setting]:
-    """Smaller looks beside the grid: other rules, shorter blocks, other proposals."""
+    """Smaller looks beside the grid: other rules, shorter blocks, other proposals, the adaptive parts."""
     rules = [
         measured(t, n, s, lam, rule=r)
         for r in ("lenience", "cactus")
@@ -81,7 +81,9 @@ def cuts(tasks: tuple[str, ...]) -> list[Setting]:
         for n, p in (("masked", "final_step"), ("masked", "one_hot"), ("uniform", "monotone"))
         for t in tasks
     ]
-    return _unique(iter([*rules, *blocks, *proposals]))
+    banked = [measured(t, n, s, epsilon, rule="tv_bank") for epsilon in (0.05, 0.1, 0.2) for s in (1, 4) for n in NOISES for t in tasks]
+    paced = [Setting(t, "masked", GAMMA, lam, proposal="paced") for lam in (0.0, 0.4) for t in tasks]
+    return _unique(iter([*rules, *blocks, *proposals, *banked, *paced]))
 
 
 def stages(tasks: tuple[str, ...] = TASKS, most: int = 300) -> Iterator[tuple[list[Setting], int]]:

@@ -22,7 +22,7 @@ from sdiff.trace import MASKED
 
 @dataclass(frozen=True)
 class Canvas:
-    """A block between two denoising steps: verifier ids or MASKED [γ], which positions are final [γ], passes in all."""
+    """A block between two denoising steps: verifier ids or MASKED [γ], which positions are final [γ], passes at most."""
 
     tokens: Tensor
     fixed: Tensor
@@ -56,6 +56,9 @@ class Drafter(Protocol):
     """`propose` yields a Canvas after every step (and the initial noise) and returns the Draft."""
 
     def propose(self, context: Sequence[int], gamma: int, steps: int, dice: Dice) -> Generator[Canvas, None, Draft]: ...
+
+
+LEFT_TO_RIGHT = ("monotone", "paced")  # proposals that settle positions in reading order
 
 
 def evenly(law: Tensor, left: int) -> int:

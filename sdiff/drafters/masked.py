@@ -7,14 +7,25 @@ from dataclasses import dataclass
 
 import torch
 
-from sdiff.drafters import Canvas, Denoiser, Draft, Pace, empty_draft, evenly, on_verifier_vocabulary, one_hot, settle_in_groups
+from sdiff.drafters import (
+    LEFT_TO_RIGHT,
+    Canvas,
+    Denoiser,
+    Draft,
+    Pace,
+    empty_draft,
+    evenly,
+    on_verifier_vocabulary,
+    one_hot,
+    settle_in_groups,
+)
 from sdiff.sampling import Dice, Shape
 from sdiff.trace import MASKED
 
 
 @dataclass(frozen=True)
 class MaskedDrafter:
-    """`proposal`: monotone, final_step, one_hot or any_order. The last three reveal by confidence."""
+    """`proposal`: monotone, paced, final_step, one_hot or any_order. The last three reveal by confidence; `pace` is for the first two."""
 
     denoiser: Denoiser
     shape: Shape
@@ -27,7 +38,7 @@ class MaskedDrafter:
             return empty_draft(self.denoiser.vocabulary, self.denoiser.ids.device)
         self.denoiser.start(context)
         blank = torch.full((gamma,), MASKED, device=self.denoiser.ids.device)
-        by_confidence = self.proposal != "monotone"
+        by_confidence = self.proposal not in LEFT_TO_RIGHT
         canvas, q, fixed_at = yield from settle_in_groups(
             self.denoiser, self.shape, gamma, steps, dice, by_confidence, lambda: blank, self.pace
         )

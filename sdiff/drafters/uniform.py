@@ -9,14 +9,26 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from sdiff.drafters import Canvas, Denoiser, Draft, Pace, empty_draft, evenly, on_verifier_vocabulary, one_hot, settle_in_groups, shown
+from sdiff.drafters import (
+    LEFT_TO_RIGHT,
+    Canvas,
+    Denoiser,
+    Draft,
+    Pace,
+    empty_draft,
+    evenly,
+    on_verifier_vocabulary,
+    one_hot,
+    settle_in_groups,
+    shown,
+)
 from sdiff.noise import grid, uniform_posterior
 from sdiff.sampling import Dice, Shape
 
 
 @dataclass(frozen=True)
 class UniformDrafter:
-    """`proposal`: final_step and one_hot run the ancestral sampler; monotone and any_order settle
+    """`proposal`: final_step and one_hot run the ancestral sampler; monotone, paced and any_order settle
     positions in groups and draw the open ones afresh from the noise before each step.
 
     `clean_last`: the last ancestral step draws from the predicted clean law x instead of the posterior; either is
@@ -39,8 +51,8 @@ class UniformDrafter:
         def noise() -> Tensor:
             return dice.draw(flat)
 
-        if self.proposal in ("monotone", "any_order"):
-            by_confidence = self.proposal == "any_order"
+        if self.proposal in (*LEFT_TO_RIGHT, "any_order"):
+            by_confidence = self.proposal not in LEFT_TO_RIGHT
             canvas, q, fixed_at = yield from settle_in_groups(
                 self.denoiser, self.shape, gamma, steps, dice, by_confidence, noise, self.pace
             )

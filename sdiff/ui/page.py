@@ -12,7 +12,7 @@ import anyio
 import gradio as gr
 from starlette.middleware import Middleware
 
-from sdiff.request import LIMITS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, RULES, Request, RequestError, is_lossless
+from sdiff.request import KNOBS, LIMITS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, Request, RequestError, is_lossless
 from sdiff.trace import Trace, TraceError
 from sdiff.ui import strings
 from sdiff.ui.components import line, numbers_table, player, read
@@ -80,7 +80,7 @@ def _controls(prompt: str) -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HT
     gr.Markdown(strings.NEXT_RUN)
     c["noise"] = gr.Radio([(strings.NOISE_LABELS[n], n) for n in NOISES], value=Request.noise, **labels("noise"))
     c["steps"], c["leniency"] = slider("steps", 1), slider("leniency", 0.01)
-    c["rule"] = gr.Dropdown([(knob.label, name) for name, knob in RULES.items()], value=Request.rule, **labels("rule"))
+    c["rule"] = gr.Dropdown([(knob.label, name) for name, knob in KNOBS.items()], value=Request.rule, **labels("rule"))
     native = line(elem_id="native")
     proposals = [(strings.PROPOSAL_DEFAULT, ""), *((f"{name}: {text}", name) for name, text in PROPOSALS.items())]
     c["proposal"] = gr.Dropdown(proposals, value="", **labels("proposal"))
@@ -150,7 +150,7 @@ def _note(*values: Any) -> tuple[str, str]:
     except RequestError as error:
         return f"bad:{error}", "bad:"
     exact = is_lossless(r.rule, r.leniency, r.proposal, r.steps, r.gamma)
-    native = strings.NATIVE.format(native=RULES[r.rule].native(r.leniency), help=RULES[r.rule].help)
+    native = strings.NATIVE.format(native=KNOBS[r.rule].native(r.leniency), help=KNOBS[r.rule].help)
     return f"note:{native}", f"good:{strings.LOSSLESS}" if exact else f"busy:{strings.LOSSY}"
 
 

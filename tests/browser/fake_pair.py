@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 
 from sdiff import trace as t
-from sdiff.request import RULES, Request, is_lossless
+from sdiff.request import KNOBS, Request, is_lossless
 
 SLOW_STEP = 0.2
 WORDS = (
@@ -76,7 +76,7 @@ class _Run:
         names = ("noise", "steps", "leniency", "rule", "proposal", "gamma", "temperature", "seed", "max_tokens", "plain")
         exact = r.plain or is_lossless(r.rule, r.leniency, r.proposal, r.steps, r.gamma)
         return t.Run(prompt=r.prompt, prompt_tokens=(0, 1, 2), lossless=exact,
-                     settings={**{n: getattr(r, n) for n in names}, "native": RULES[r.rule].native(r.leniency)},
+                     settings={**{n: getattr(r, n) for n in names}, "native": KNOBS[r.rule].native(r.leniency)},
                      models={"verifier": "a pretend verifier", "drafter": "pretend drafter"},
                      machine={"name": "a pretend machine", "threads": 1, "dtype": "float32"})  # fmt: skip
 
