@@ -18,7 +18,7 @@ import torch
 from sdiff import bundled, request
 from sdiff.acceptance import Rule, make_rule
 from sdiff.decode import Plan, decode
-from sdiff.drafters import Denoiser, Drafter, NoDrafter, evenly
+from sdiff.drafters import Denoiser, Drafter, NoDrafter, early_first
 from sdiff.drafters.block import CachedDenoiser
 from sdiff.drafters.masked import MaskedDrafter
 from sdiff.drafters.uniform import UniformDrafter
@@ -134,7 +134,7 @@ class Pair:
 
 def make_drafter(denoiser: Denoiser, noise: str, proposal: str, shape: Shape) -> Drafter:
     """The drafter of a noise and a proposal."""
-    pace = Worthwhile() if proposal == "paced" else evenly
+    pace = Worthwhile() if proposal == "paced" else early_first
     return {"masked": MaskedDrafter, "uniform": UniformDrafter}[noise](denoiser, shape, proposal, pace=pace)
 
 

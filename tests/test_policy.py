@@ -8,7 +8,7 @@ from toys import TableDenoiser, TableVerifier, continued, distance, output_law, 
 
 from sdiff.acceptance import Interpolation, Lossless, total_variation
 from sdiff.decode import Plan, decode
-from sdiff.drafters import evenly
+from sdiff.drafters import early_first
 from sdiff.drafters.masked import MaskedDrafter
 from sdiff.drafters.uniform import UniformDrafter
 from sdiff.policy import Banked, Worthwhile
@@ -102,7 +102,7 @@ def test_a_block_that_nobody_booked_is_an_error():
 
 # ── the pace ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-PACES = {"evenly": evenly, "cheap": Worthwhile(0.0, 0.5), "dear": Worthwhile(0.3, 0.6), "never": Worthwhile(99.0)}
+PACES = {"early first": early_first, "cheap": Worthwhile(0.0, 0.5), "dear": Worthwhile(0.3, 0.6), "never": Worthwhile(99.0)}
 
 
 @pytest.mark.parametrize("pace", PACES)
@@ -125,13 +125,14 @@ def test_one_more_pass_is_taken_only_where_it_pays():
     assert cheap(flat[None], 3) == 1
 
 
-def test_an_even_pace_is_an_even_split():
-    for gamma in range(1, 13):
+def test_the_standing_pace_settles_all_in_time_and_small_groups_first():
+    for gamma in range(1, 17):
         for steps in range(1, gamma + 1):
             sizes, left = [], gamma
             for still in range(steps, 0, -1):
-                sizes.append(evenly(torch.zeros(left, 2), still))
+                sizes.append(early_first(torch.zeros(left, 2), still))
                 left -= sizes[-1]
             assert left == 0
-            assert sizes == sorted(sizes, reverse=True)
-            assert max(sizes) - min(sizes) <= 1
+            assert min(sizes) >= 1
+            assert sizes == sorted(sizes)
+    assert [early_first(torch.zeros(n, 2), left) for n, left in ((8, 4), (7, 3), (6, 2), (4, 1))] == [1, 1, 2, 4]

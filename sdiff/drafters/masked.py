@@ -13,8 +13,8 @@ from sdiff.drafters import (
     Denoiser,
     Draft,
     Pace,
+    early_first,
     empty_draft,
-    evenly,
     on_verifier_vocabulary,
     one_hot,
     settle_in_groups,
@@ -30,7 +30,7 @@ class MaskedDrafter:
     denoiser: Denoiser
     shape: Shape
     proposal: str = "monotone"
-    pace: Pace = evenly
+    pace: Pace = early_first
 
     def propose(self, context: Sequence[int], gamma: int, steps: int, dice: Dice) -> Generator[Canvas, None, Draft]:
         """γ drafts behind `context` in at most min(steps, γ) passes: every pass reveals at least one position."""

@@ -15,8 +15,8 @@ from sdiff.drafters import (
     Denoiser,
     Draft,
     Pace,
+    early_first,
     empty_draft,
-    evenly,
     on_verifier_vocabulary,
     one_hot,
     settle_in_groups,
@@ -39,7 +39,7 @@ class UniformDrafter:
     shape: Shape
     proposal: str = "final_step"
     clean_last: bool = True
-    pace: Pace = evenly
+    pace: Pace = early_first
 
     def propose(self, context: Sequence[int], gamma: int, steps: int, dice: Dice) -> Generator[Canvas, None, Draft]:
         """γ drafts behind `context` in `steps` passes (settling proposals: at most min(steps, γ))."""
