@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdiff.request import DEFAULT_PROPOSAL
+
 Numbers = NDArray[np.float64]
 KNOBS = ("noise", "steps", "leniency", "rule", "gamma", "proposal")  # what a neighbour may differ in, one at a time
 
@@ -33,9 +35,14 @@ class Point:
     speed_draws: Numbers
     quality_draws: Numbers
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What was set."""
+        return tuple(getattr(self, knob) for knob in KNOBS)
+
     def interval(self, axis: str) -> tuple[float, float]:
         """95 % interval of `axis` ("speed" or "quality"): percentiles of its draws."""
-        low, high = np.percentile(getattr(self, f"{axis}_draws"), [2.5, 97.5])
+        low, high = np.nanpercentile(getattr(self, f"{axis}_draws"), [2.5, 97.5])
         return float(low), float(high)
 
     @property
@@ -90,12 +97,14 @@ def only(points: Sequence[Point], knob: str) -> list[Point]:
 
 
 def gain(points: Sequence[Point], knob: str) -> dict[str, float]:
-    """How much larger the dominated area is with both knobs than with `knob` alone: the ratio with its 95 % interval.
+    """How much larger the dominated area is with both knobs than with `knob` alone: the ratio with its 95 % interval; NaN where
+    `knob` alone dominates nothing. Never below 1, since what one knob reaches both do: look at how far above.
 
-    The reference is plain speed at the quality of the worst point, the same for all: quality that nobody would ask for counts
-    little, and a single knob is not punished for what it cannot reach at all.
+    The reference is plain speed at the quality of the worst point, the same for both areas.
     """
     few = only(points, knob)
+    if not few:
+        return dict.fromkeys(("ratio", "low", "high"), float("nan"))
     reference = (1.0, min(p.quality for p in points))
 
     def ratio(joint: tuple[Numbers, Numbers], single: tuple[Numbers, Numbers]) -> float:
@@ -166,19 +175,22 @@ def reason(p: Point, best: Point, bound_axis: str, aim: str, bound: float) -> st
     return f"{aim} {shown[aim](its)} against {shown[aim](mine)}{doubt}"
 
 
-def neighbours(points: Sequence[Point], of: Point) -> Iterator[Point]:
-    """Points that differ from `of` in one knob: numbers by one notch of what was measured, names in any way.
+def differences(p: Point, other: Point) -> list[str]:
+    """Knobs in which two drafted points differ. With one step the noise says nothing, and a noise brings its own proposal along."""
+    knobs = [knob for knob in KNOBS if getattr(p, knob) != getattr(other, knob)]
+    if 1 in (p.steps, other.steps):
+        return [knob for knob in knobs if knob not in ("noise", "proposal")]
+    default = all(point.proposal == DEFAULT_PROPOSAL.get(point.noise) for point in (p, other))
+    return [knob for knob in knobs if knob != "proposal" or "noise" not in knobs or not default]
 
-    A noise brings its own proposal along.
-    """
-    key = lambda p, but: tuple(getattr(p, k) for k in KNOBS if k != but and not (but == "noise" and k == "proposal"))  # noqa: E731
+
+def neighbours(points: Sequence[Point], of: Point) -> Iterator[Point]:
+    """Points that differ from `of` in one knob: numbers by one notch of what was measured, names in any way."""
     for knob in KNOBS:
-        line: list[Any] = sorted(
-            {getattr(p, knob): p for p in points if key(p, knob) == key(of, knob) and p.steps}.items(), key=lambda item: item[0]
-        )
-        here = next((i for i, (value, _) in enumerate(line) if value == getattr(of, knob)), None)
-        if here is None:
+        line = [p for p in points if p.steps and of.steps and differences(p, of) == [knob]]
+        if isinstance(getattr(of, knob), str):
+            yield from line
             continue
-        for i, (_, p) in enumerate(line):
-            if i != here and (isinstance(getattr(of, knob), str) or abs(i - here) == 1):
-                yield p
+        values, here = {getattr(p, knob) for p in line}, getattr(of, knob)
+        notches = {max((v for v in values if v < here), default=None), min((v for v in values if v > here), default=None)}
+        yield from (p for p in line if getattr(p, knob) in notches)

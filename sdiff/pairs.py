@@ -18,7 +18,7 @@ import torch
 from sdiff import bundled, request
 from sdiff.acceptance import Rule, make_rule
 from sdiff.decode import Plan, decode
-from sdiff.drafters import Denoiser, Drafter, NoDrafter, early_first
+from sdiff.drafters import Denoiser, Drafter, NoDrafter
 from sdiff.drafters.block import CachedDenoiser
 from sdiff.drafters.masked import MaskedDrafter
 from sdiff.drafters.uniform import UniformDrafter
@@ -102,7 +102,7 @@ class Pair:
         `stop` is asked around every denoising pass; closing the iterator stops as soon.
         """
         prompt, texts = self.encode(r.prompt, r.raw), TokenText(self.tokenizer)
-        yield Run(prompt=r.prompt, prompt_tokens=tuple(prompt), settings=self._settings(r), models=self._names(r), machine=machine(self.verifier),
+        yield Run(prompt=r.prompt, prompt_tokens=tuple(prompt), settings=self._settings(r), models=self._names(r), machine=machine(self.verifier.device, self.verifier.embedding.dtype),
                   lossless=self.is_lossless(r), date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"))  # fmt: skip
         plan = Plan(0 if r.plain else r.gamma, r.steps, r.max_tokens, self.eos(), detail)
         shape = Shape(r.temperature, r.top_k, r.top_p)
@@ -134,8 +134,8 @@ class Pair:
 
 def make_drafter(denoiser: Denoiser, noise: str, proposal: str, shape: Shape) -> Drafter:
     """The drafter of a noise and a proposal."""
-    pace = Worthwhile() if proposal == "paced" else early_first
-    return {"masked": MaskedDrafter, "uniform": UniformDrafter}[noise](denoiser, shape, proposal, pace=pace)
+    cls = {"masked": MaskedDrafter, "uniform": UniformDrafter}[noise]
+    return cls(denoiser, shape, "monotone", pace=Worthwhile()) if proposal == "paced" else cls(denoiser, shape, proposal)
 
 
 def ruled(name: str, leniency: float, run: Callable[[Rule], Iterator[Event]]) -> Iterator[Event]:
@@ -158,12 +158,11 @@ def _ids(event: Event) -> Iterator[int]:
         yield from (*event.tokens, *(i for i, _ in event.top_p))
 
 
-def machine(verifier: Verifier) -> dict[str, Any]:
+def machine(device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
     """Where a number was measured: device, threads, load, versions."""
-    device = verifier.device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{platform.machine()} CPU, {os.cpu_count()} cores"
     versions = {package: importlib.metadata.version(package) for package in ("torch", "transformers")}
-    return {"device": device.type, "name": name, "dtype": str(verifier.embedding.dtype).removeprefix("torch."), "threads": torch.get_num_threads(),
+    return {"device": device.type, "name": name, "dtype": str(dtype).removeprefix("torch."), "threads": torch.get_num_threads(),
             "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None, **versions}  # fmt: skip
 
 

@@ -78,8 +78,8 @@ class Worthwhile:
 
     A position whose law is sharp loses little by not waiting for its left neighbours; one that is open gains. The next position
     is settled too while Π (its likeliest probability) stays ≥ `sure`; and all of them, when another pass would not pay: when the
-    tokens that it could add, Σ_j (kept^j − Π_{i≤j} sharp_i) over the positions left, are fewer than `price`, its cost in tokens.
-    `kept`: acceptance of a position whose left neighbours are known.
+    tokens that it could add, that Π times Σ_j (kept^j − Π_{i≤j} sharp_i)₊ over the positions left, are fewer than `price`, its cost
+    in tokens. `kept`: acceptance of a position whose left neighbours are known. At temperature 0 every law is sharp: one pass.
     """
 
     price: float = 0.3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from dataclasses import asdict
@@ -16,13 +17,14 @@ from sdiff.bench.points import points, quality, ratio, speed_draws, weights
 from sdiff.bench.points import speed as speed_figures
 from sdiff.bench.quality import Outcome, repeated
 from sdiff.bench.settings import LENIENCIES, STEPS, Setting, cuts, grid, measured, paper, stages
-from sdiff.bench.store import Store, by_setting
+from sdiff.bench.store import MACHINE, Store, by_setting
 from sdiff.bench.sweep import Clock, measure_quality, measure_speed
 from sdiff.request import NOISES
 from sdiff.tasks import TASKS
 from sdiff.trace import Emit, End, Prefill, Verdict, Verify
 
 MODELS = {"verifier": "v", "adapter": "a", "drafter": "d"}
+WHERE = {"device": "toy", "name": "toy", "dtype": "float32", "threads": 1, "seed": 3, "temperature": 0.7}
 ONE = Setting("reasoning", "masked", 4, 0.4)
 
 
@@ -109,16 +111,39 @@ def test_rows_of_other_models_are_told_apart_and_forgotten_on_request(tmp_path):
     assert store.done("quality", {**MODELS, "drafter": "new"}) == {}
     run = store.begin("quality", {**MODELS, "drafter": "new"}, {})
     store.add("quality", run, [{**asdict(ONE), **asdict(outcome(9))}])
+    old = store.begin("speed", MODELS, WHERE)
+    store.add("speed", old, [timing(0, 40, 20)])
     store.forget({**MODELS, "drafter": "new"})
     store.write()
+    assert not (tmp_path / "speed.csv.gz").exists()
     kept = Store(tmp_path)
     assert kept.rows("quality")["problem"].tolist() == [9]
     assert [r["id"] for r in kept.about["runs"]] == [1]
     assert kept.begin("speed", MODELS, {}) == 2
 
 
+def test_a_run_never_gets_the_number_of_rows_that_are_still_there(tmp_path):
+    store = filled(tmp_path)
+    store.about["runs"] = []
+    assert store.begin("quality", {**MODELS, "drafter": "new"}, {}) == 1
+
+
+def test_timings_of_another_machine_are_not_taken_for_this_ones(tmp_path):
+    store = Store(tmp_path)
+    run = store.begin("speed", MODELS, WHERE)
+    store.add("speed", run, [timing(0, 40, 20)])
+    assert store.done("speed", MODELS, **{k: WHERE[k] for k in MACHINE}) == {ONE: {0}}
+    assert store.done("speed", MODELS, **{**{k: WHERE[k] for k in MACHINE}, "threads": 2}) == {}
+
+
 @pytest.mark.parametrize(
-    ("name", "content"), [("about.json", b"{"), ("about.json", b'{"schema": 99, "runs": []}'), ("quality.csv.gz", b"not gzip")]
+    ("name", "content"),
+    [
+        ("about.json", b"{"),
+        ("about.json", b'{"schema": 99, "runs": []}'),
+        ("quality.csv.gz", b"not gzip"),
+        ("quality.csv.gz", gzip.compress(b"task,noise" * 99)[:-9]),
+    ],
 )
 def test_a_damaged_store_is_refused_in_words(tmp_path, name, content):
     filled(tmp_path / "frontier")
@@ -159,7 +184,17 @@ def test_the_bootstrap_covers_a_known_mean():
 
 def test_settings_share_their_draws():
     assert (weights(5)[:, :3] == weights(3)).all()
-    assert (speed_draws(np.array([1.0, 2, 3])) + 1 == speed_draws(np.array([2.0, 3, 4]))).all()
+    few, more = speed_draws(np.array([1.0, 5, 3]), np.array([0, 1, 4])), speed_draws(np.array([2.0, 6, 4]), np.array([0, 1, 4]))
+    assert np.array_equal(few + 1, more, equal_nan=True), "by problem, whatever the order"
+    shuffled = speed_draws(np.array([3.0, 1, 5]), np.array([4, 0, 1]))
+    assert np.array_equal(few, shuffled, equal_nan=True)
+
+
+def test_a_drawn_median_is_that_of_the_drawn_problems():
+    ratios, problems = np.array([4.0, 1, 2, 8]), np.arange(4)
+    for row, median in zip(weights(4), speed_draws(ratios, problems), strict=True):
+        drawn = np.repeat(ratios, row.astype(int))
+        assert (len(drawn) == 0 and np.isnan(median)) or median == np.median(drawn)
 
 
 def timing(problem: int, tokens_per_second: float, plain: float, setting: Setting = ONE) -> dict:
@@ -189,6 +224,13 @@ def test_points_join_both_passes():
     assert one.quality_draws.shape == one.speed_draws.shape
     [other] = points(rows, timings, "chat")
     assert (other.speed, other.quality) == (2.5, 0.75)
+
+
+def test_exact_settings_share_the_accuracy_of_all_their_runs():
+    exact = [Setting("reasoning"), Setting("reasoning", "masked", 1), Setting("reasoning", "uniform", 4)]
+    rows = pd.concat([table([outcome(i, i < right) for i in range(4)], s) for s, right in zip([*exact, ONE], (1, 2, 3, 4), strict=True)])
+    timings = pd.DataFrame([timing(0, 40, 20, s) for s in [*exact, ONE]])
+    assert [p.quality for p in points(rows, timings, "reasoning")] == [0.5, 0.5, 0.5, 1.0]
 
 
 # ── the passes ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -222,27 +264,31 @@ class FakePair:
 def test_timed_runs_stand_beside_a_baseline_of_the_same_prompt(tmp_path):
     pair, settings = FakePair(), [Setting("reasoning", "masked", s, lam) for s in STEPS for lam in (0.0, 0.4, 1.0)]
     store, said = Store(tmp_path), []
-    assert measure_speed(pair, store, MODELS, {"device": "toy"}, [Setting("reasoning"), *settings], 2, Clock(5), said.append)
+    assert not measure_speed(pair, store, MODELS, WHERE, [Setting("reasoning"), *settings], 2, Clock(5), said.append)
     rows = Store(tmp_path).rows("speed", MODELS)
     assert len(rows) == 2 * (1 + 12), "the failing setting is left out"
-    assert len([line for line in said if "left out" in line]) == 12
+    assert len([line for line in said if "left out" in line]) == 12, "said, and not everything is there"
     drafted = rows[rows["noise"] == "masked"]
     assert (drafted["tokens_per_second"] / drafted["plain_tokens_per_second"]).tolist() == pytest.approx([2.5] * 24)
-    plain = [i for i, asked in enumerate(pair.asked) if asked.plain]
+    warm, runs = pair.asked[:2], pair.asked[2:]
+    assert [asked.plain for asked in warm] == [True, False], "a run of each kind before anything is timed"
+    plain = [i for i, asked in enumerate(runs) if asked.plain]
     assert plain == [0, 9, 18, 21, 30, 39]
-    assert {asked.seed for asked in pair.asked[:21]} == {pair.asked[0].seed}
-    assert {asked.prompt for asked in pair.asked[:21]} == {pair.asked[0].prompt} != {pair.asked[21].prompt}
+    assert {asked.seed for asked in runs[:21]} == {runs[0].seed}
+    assert {asked.prompt for asked in runs[:21]} == {runs[0].prompt} != {runs[21].prompt}
     again = FakePair()
-    measure_speed(again, store, MODELS, {}, [Setting("reasoning"), *settings], 2, Clock(5), said.append)
+    measure_speed(again, store, MODELS, WHERE, [Setting("reasoning"), *settings], 2, Clock(5), said.append)
     assert {asked.leniency for asked in again.asked if not asked.plain} == {1.0}, "only what failed is tried again"
 
 
 def test_a_spent_budget_or_a_stop_keeps_what_is_finished(tmp_path):
     store, said = Store(tmp_path), []
-    assert not measure_speed(
-        FakePair(), store, MODELS, {}, [Setting("coding", "masked", 1)], 1, Clock(5, stop=lambda: len(said) >= 0), said.append
-    )
-    assert len(Store(tmp_path).rows("speed", MODELS)) == 1
+    pair, wanted = FakePair(), [Setting("coding", "masked", 1), Setting("coding", "masked", 2)]
+    assert not measure_speed(pair, store, MODELS, WHERE, wanted, 1, Clock(0), said.append)
+    assert pair.asked == [], "no time: nothing begun"
+    clock = Clock(5, stop=lambda: len(pair.asked) >= 4)
+    assert not measure_speed(pair, store, MODELS, WHERE, wanted, 1, clock, said.append)
+    assert len(Store(tmp_path).rows("speed", MODELS)) == 2
     calls = []
 
     def outcomes(setting, problems):
@@ -251,9 +297,9 @@ def test_a_spent_budget_or_a_stop_keeps_what_is_finished(tmp_path):
 
     bench, stages_ = SimpleNamespace(outcomes=outcomes), [([ONE, Setting("coding")], 130), ([ONE], 150)]
     clock = Clock(5, stop=lambda: len(calls) >= 3)
-    assert not measure_quality(bench, store, MODELS, {}, stages_, clock, said.append)
+    assert not measure_quality(bench, store, MODELS, WHERE, stages_, clock, said.append)
     assert [(s.task, p) for s, p in calls] == [("reasoning", range(100)), ("reasoning", range(100, 130)), ("coding", range(100))]
-    assert measure_quality(bench, Store(tmp_path), MODELS, {}, stages_, Clock(5), said.append)
+    assert measure_quality(bench, Store(tmp_path), MODELS, WHERE, stages_, Clock(5), said.append)
     assert [p for _, p in calls[3:]] == [range(100, 130), range(130, 150)]
     assert {s.task: len(p) for s, p in Store(tmp_path).done("quality", MODELS).items()} == {"reasoning": 150, "coding": 130}
 
@@ -298,14 +344,24 @@ def test_the_report_of_nothing_is_null_and_of_something_its_figures(tmp_path):
     store.add("speed", s, ({**asdict(settings[0]), "engine": "transformers", "problem": i, "tokens": 9, "tokens_per_second": 16.0,
                             "plain_tokens_per_second": 20.0, "load": 0.1} for i in range(3)))  # fmt: skip
     figures = report.report(Store(tmp_path), MODELS)
-    assert figures["plain_vs_transformers"] == 1.25
+    assert figures["plain_vs_transformers"] == pytest.approx(40 / 515 * 1e3 / 16, abs=1e-3), "all of the loop's time counts"
     assert figures["mbu"] == 0.5  # 25 ms of 50
     assert figures["speedup_lossless"] == {"reasoning": 2.5, "coding": None, "chat": None}
     assert figures["cycle_cost"] == 1.02  # 51 ms of 50
     assert figures["joint_vs_single"]["reasoning"] == {"masked": 1.25, "uniform": None}
     assert figures["hypervolume_gain"]["reasoning"] == pytest.approx((2 * 0 + 1.5 * 0.4) / (1 * 0.4), abs=1e-3)
+    assert figures["joint_vs_single_settings"]["reasoning"]["masked"]["quality_difference"] == 0
     assert (figures["points"], figures["hardware"]["device"]) == (4, "toy")
+    other = Setting("reasoning", "masked", 4, 0.0, "tv", 8, "final_step")  # beside the grid, and faster
+    store.add("quality", q, ({**asdict(other), **asdict(outcome(i))} for i in range(5)))
+    store.add("speed", s, (timing(i, 90, 20, other) for i in range(3)))
+    assert report.report(Store(tmp_path), MODELS)["speedup_lossless"]["reasoning"] == 2.5
+    elsewhere = store.begin("speed", MODELS, {**WHERE, "name": "another machine", "weight_bytes": 10**9, "gigabytes_per_second": 40.0})
+    store.add("speed", elsewhere, (timing(i, 30, 10, setting) for setting in settings[:2] for i in range(3)))
+    moved = report.report(Store(tmp_path), MODELS)
+    assert moved["speedup_lossless"]["reasoning"] == 3.0, "of the machine measured last alone"
+    assert moved["mbu"] == 0.75
     assert json.loads(json.dumps(figures)) == figures
     rows = list(report.lines(Store(tmp_path), MODELS))
-    assert len(rows) == 4
+    assert len(rows) == 5
     assert all({"accuracy", "tau", "speedup"} <= set(row) for row in rows)

@@ -99,9 +99,9 @@ def test_the_gain_is_a_ratio_of_areas():
     figures = gain(JOINT, "leniency")
     assert figures["ratio"] == pytest.approx((2 * 0.5 + 1.2 * 0.1) / (1.5 * 0.4 + 1 * 0.2))
     assert figures["low"] == pytest.approx(figures["ratio"])
-    assert gain([PLAIN, point(2, 0.9, steps=4)], "leniency")["ratio"] != gain(JOINT, "leniency")["ratio"]
-    alone = gain([PLAIN], "leniency")
-    assert np.isnan(alone["ratio"])
+    for nothing in ([PLAIN], [], [PLAIN, point(2, 0.9, steps=4)], [point(2, 0.9, steps=4)]):
+        assert np.isnan(gain(nothing, "leniency")["ratio"]), "leniency alone dominates nothing"
+    assert gain(JOINT, "steps")["ratio"] == pytest.approx((2 * 0.5 + 1.2 * 0.1) / (1.2 * 0.6))
 
 
 def test_at_equal_quality_the_fastest_of_all_is_compared():
@@ -159,3 +159,7 @@ def test_neighbours_are_one_notch_away_and_other_names():
     far = [point(1, 0.5, steps=8, leniency=0.2), point(1, 0.5, steps=4, leniency=0.4), PLAIN]
     assert set(neighbours([here, *around, *named, *far], here)) == {*around, *named}
     assert list(neighbours([here, PLAIN], PLAIN)) == []
+    two = point(2, 0.5, steps=2, noise="uniform", proposal="final_step")
+    one, other = point(1, 0.5), point(1, 0.5, steps=2, noise="uniform", proposal="monotone")
+    assert set(neighbours([two, one, other], two)) == {one, other}, "one step belongs to both noises"
+    assert set(neighbours([two, one, other], one)) == {two, other}

@@ -17,22 +17,24 @@ from sdiff.theory import law_of
 from sdiff.trace import Emit, Verdict
 
 
-def run(rule: Banked, dice: Dice, tokens: int = 4, gamma: int = 2) -> tuple[tuple[int, ...], float, float]:
+def run(rule: Banked, dice: Dice, tokens: int = 3, gamma: int = 2, eos: tuple[int, ...] = ()) -> tuple[tuple[int, ...], float, float]:
     """→ tokens, sum of TV(o, p) over them recomputed from the verdicts, what the rule says it spent."""
     verifier = TableVerifier(3)
     drafter = MaskedDrafter(TableDenoiser(3, verifier=verifier), Shape())
-    events = list(rule.booking(decode(verifier, drafter, rule, Shape(), [0], Plan(gamma, 2, tokens, ()), dice)))
+    events = list(rule.booking(decode(verifier, drafter, rule, Shape(), [0], Plan(gamma, 2, tokens, eos), dice)))
     verdicts = [e for e in events if isinstance(e, Verdict)]
     # f = p + λ(q − p), so λ = (f − p)/(q − p) and TV(o, p) = λ·TV(p, q)
     spent = sum(v.tv * (v.f - v.p) / (v.q - v.p) for v in verdicts if abs(v.q - v.p) > 1e-12)
     return tuple(t for e in events if isinstance(e, Emit) for t in e.tokens), spent, rule.spent
 
 
+@pytest.mark.parametrize("eos", [(), (2,)])
 @pytest.mark.parametrize("epsilon", [0.0, 0.02, 0.1, 0.3])
-def test_the_budget_holds_on_every_path(epsilon):
-    """Every outcome of coins and draws: never more than ε per emitted token, and the books are right."""
-    paths = law_of(lambda dice: run(Banked(epsilon), dice))
-    assert len(paths) > 50
+def test_the_budget_holds_on_every_path(epsilon, eos):
+    """Every outcome of coins and draws: never more than ε per emitted token, and the books are right; also where text ends
+    inside a block."""
+    paths = law_of(lambda dice: run(Banked(epsilon), dice, eos=eos))
+    assert len(paths) > 20
     for tokens, spent, booked in paths:
         assert spent == pytest.approx(booked, abs=1e-9)
         assert spent <= epsilon * len(tokens) + 1e-9
@@ -60,7 +62,7 @@ def test_what_is_emitted_is_as_far_from_the_verifier_as_was_booked(epsilon):
     o = torch.tensor([law.get(t, 0.0) for t in range(3)], dtype=torch.float64)
     assert len(spent) == 1, "position 1 spends the same whatever is drawn"
     assert float(total_variation(o[None], p[None])) == pytest.approx(next(iter(spent)), abs=1e-9)
-    tokens = law_of(lambda dice: run(Banked(epsilon), dice, tokens=3)[0])
+    tokens = law_of(lambda dice: run(Banked(epsilon), dice)[0])
     whole = continued(tokens, verifier, 3)
     assert distance(whole, verifier_law(verifier, 3)) <= 3 * epsilon + 1e-9, "the chain rule of TV"
 

@@ -18,9 +18,10 @@ from sdiff.decode import Plan, decode
 from sdiff.drafters.block import CachedDenoiser
 from sdiff.drafters.masked import MaskedDrafter
 from sdiff.layers import Dimensions
+from sdiff.pairs import ruled
 from sdiff.sampling import Dice, Shape
 from sdiff.tasks import TASKS
-from sdiff.trace import MASKED, Denoise, Verify
+from sdiff.trace import MASKED, Denoise, Emit, Verdict, Verify
 from sdiff.training import adapter, corpus, drafter, evaluate, shelf, teacher
 from sdiff.training.corpus import Row
 from sdiff.verifier import Llama, Verifier
@@ -302,7 +303,7 @@ def test_measured_rows_are_stored_resumed_and_reported(model, answers, tmp_path,
     names = {"verifier": "v", "adapter": "a", "drafter": "d"}
 
     def measure(n: int, minutes: float, models: dict[str, str] = names) -> bool:
-        return measure_quality(bench, Store(tmp_path / "frontier"), models, {"device": "toy"}, [(wanted, n)], Clock(minutes))
+        return measure_quality(bench, Store(tmp_path / "frontier"), models, {"seed": 3, "temperature": 0.7}, [(wanted, n)], Clock(minutes))
 
     assert not measure(3, 0.0)
     assert not tmp_path.joinpath("frontier").exists(), "no time: nothing measured"
@@ -339,6 +340,32 @@ def test_measured_rows_are_stored_resumed_and_reported(model, answers, tmp_path,
     assert after[after["problem"] < 3].reset_index(drop=True).drop(columns="run").equals(before.drop(columns="run")), "nothing twice"
 
 
+@pytest.mark.parametrize(("rule", "leniency"), [("tv", 0.4), ("tv", 0.0), ("tv_bank", 0.1)])
+def test_what_is_kept_of_a_problem_is_what_its_events_say(model, answers, monkeypatch, rule, leniency):
+    """TV and NLL summed over a text, against the verdicts of the same run."""
+    monkeypatch.setattr(quality, "MOST", dict.fromkeys(TASKS, 24))
+    network = drafter.Training(model, answers, [0, 1, 2], MASKED_RECIPE).network
+    seen = []
+
+    def listening(name, lam, run):
+        for event in ruled(name, lam, run):
+            seen.append(event)
+            yield event
+
+    monkeypatch.setattr(quality, "ruled", listening)
+    bench = quality.Bench(model, network, 0.7, Letters(), lambda prompt: corpus.chat_tokens(Letters(), prompt), {2}, 0.7)
+    [outcome] = bench.outcomes(Setting("reasoning", "masked", 4, leniency, rule), range(1))
+    verdicts, emits = [e for e in seen if isinstance(e, Verdict)], [e for e in seen if isinstance(e, Emit)]
+    assert outcome.tokens == sum(len(e.tokens) for e in emits) > 3
+    assert any(not v.accepted for v in verdicts)
+    spent = sum(v.tv * (v.f - v.p) / (v.q - v.p) for v in verdicts if abs(v.q - v.p) > 1e-9)
+    assert outcome.tv == pytest.approx(spent, rel=1e-3, abs=1e-6)
+    nll = -sum(math.log(v.p) for v in verdicts if v.accepted) - sum(math.log(e.p) for e in emits if e.extra)
+    assert outcome.nll == pytest.approx(nll, rel=1e-6)
+    assert outcome.kl >= 0
+    assert (outcome.tv > 0.01) == (leniency > 0)
+
+
 def test_the_price_of_a_step_counts_whole_blocks_only():
     blank = {"cycle": 1, "at": 0.0}
 
@@ -361,3 +388,12 @@ def test_the_likelihood_is_that_of_the_answers_alone(model, answers):
         total -= float(logs.gather(-1, torch.tensor(row.answer)[:, None]).sum())
         count += len(row.answer)
     assert evaluate.likelihood(model, rows, batch=2) == pytest.approx(total / count, abs=1e-4)
+
+
+def test_the_readme_shows_what_is_stored():
+    """`python -m sdiff.training report --write README.md` brings it up to date."""
+    text = (bundled.PRECOMPUTED.parent / "README.md").read_text(encoding="utf-8")
+    table = evaluate.markdown(bundled.PRECOMPUTED, bundled.names(bundled.PRECOMPUTED))
+    assert evaluate.between(text, "measured models", table) == text
+    with pytest.raises(ValueError, match="no line"):
+        evaluate.between(text, "unheard of", table)

@@ -114,7 +114,7 @@ class TableDenoiser:
 
 EXACT: dict[str, Callable[[TableDenoiser, Shape], Drafter]] = {
     "masked monotone": lambda d, s: MaskedDrafter(d, s, "monotone"),
-    "masked paced": lambda d, s: MaskedDrafter(d, s, "paced", pace=Worthwhile(0.05, 0.5)),
+    "masked paced": lambda d, s: MaskedDrafter(d, s, "monotone", pace=Worthwhile(0.05, 0.5)),
     "masked final_step": lambda d, s: MaskedDrafter(d, s, "final_step"),
     "masked one_hot": lambda d, s: MaskedDrafter(d, s, "one_hot"),
     "uniform monotone": lambda d, s: UniformDrafter(d, s, "monotone"),

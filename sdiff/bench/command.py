@@ -8,7 +8,6 @@ import json
 import time
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -32,7 +31,7 @@ def where(pair: Pair, scale: float) -> dict[str, Any]:
     verifier = pair.verifier
     shape = {k: v for k, v in asdict(verifier.d).items() if k not in ("rope_base", "epsilon")}
     return {
-        **machine(verifier), "date": datetime.date.today().isoformat(), "seed": SEED, "temperature": scale,
+        **machine(verifier.device, verifier.embedding.dtype), "date": datetime.date.today().isoformat(), "seed": SEED, "temperature": scale,
         "weight_bytes": weight_bytes(**shape, bytes_each=verifier.embedding.element_size()), "gigabytes_per_second": read_speed(verifier.device),
     }  # fmt: skip
 
@@ -51,39 +50,42 @@ def read_speed(device: torch.device, megabytes: int = 512) -> float:
 def bench(args: argparse.Namespace) -> int:
     """Measure until the time is up. → exit status"""
     tasks, store = tuple(args.tasks), Store(args.out or cache_folder() / "frontier")
-    pair, models, clock = load_pair(args.device, args.dtype, threads=args.threads), bundled.names(bundled.PRECOMPUTED), None
+    pair, models = load_pair(args.device, args.dtype, threads=args.threads), bundled.names(bundled.PRECOMPUTED)
     scale = pair.denoiser.scale
     if args.quick:
-        clock = Clock(QUICK["minutes"])
         settings = grid(tasks, QUICK["steps"], QUICK["leniencies"])
-        whole = measure_speed(pair, store, models, where(pair, scale), settings, args.prompts, clock)
+        whole = measure_speed(pair, store, models, where(pair, scale), settings, args.prompts, Clock(QUICK["minutes"]))
     else:
-        clock, whole = Clock(args.minutes), True
+        share = args.minutes / (2 if args.kind == "both" else 1)
+        whole = True
         device, dtype = pair.verifier.device, pair.verifier.embedding.dtype
         model, tokenizer = bundled.load_verifier(device, dtype, adapter=bundled.ADAPTER)
         if args.kind != "speed":
             network, _ = bundled.load_drafter(model, bundled.DRAFTERS, device, dtype)
             quality = Bench(model, network, scale, tokenizer, partial(pair.encode, raw=False), pair.eos(), scale)
-            whole &= measure_quality(quality, store, models, {**where(pair, scale), "lanes": LANES}, stages(tasks, args.n), clock)
+            whole &= measure_quality(quality, store, models, {**where(pair, scale), "lanes": LANES}, stages(tasks, args.n), Clock(share))
         if args.kind != "quality":
             other = to_transformers(model)
             engines = {name: runner(other, scale, sorted(pair.eos()), **options) for name, options in ENGINES.items()}
             settings = [*grid(tasks, STEPS, LENIENCIES), *paper(tasks), *cuts(tasks)]
             whole &= measure_speed(
-                pair, store, models, where(pair, scale), list(dict.fromkeys(settings)), args.prompts, clock, engines=engines
+                pair, store, models, where(pair, scale), list(dict.fromkeys(settings)), args.prompts, Clock(share), engines=engines
             )
-    print(f"{'everything is measured' if whole else 'time is up; the same command goes on from here'}: {store.folder}")
+    print(f"{'everything is measured' if whole else 'time is up; the same command goes on from here'}")
+    print(f"what it amounts to: python -m sdiff frontier {store.folder}")
     return 0
 
 
 def frontier(args: argparse.Namespace) -> int:
     """Print what the stored measurements amount to. → exit status"""
-    store, models = Store(args.folder or Path(bundled.PRECOMPUTED) / "frontier"), bundled.names(bundled.PRECOMPUTED)
-    figures = report.report(store, models)
+    shipped, models = Store(bundled.PRECOMPUTED / "frontier"), bundled.names(bundled.PRECOMPUTED)
+    store = Store(args.folder) if args.folder else shipped
+    decoded = store if len(store.rows("quality", models)) else shipped  # the laws are the same on every machine
+    figures = report.report(store, models, decoded)
     if args.json:
         print(json.dumps(figures))
         return 0
-    for row in report.lines(store, models):
+    for row in report.lines(store, models, decoded):
         quality = (
             f"{row['accuracy']:.3f} ({row['low']:.2f} – {row['high']:.2f})"
             if "accuracy" in row

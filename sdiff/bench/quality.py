@@ -32,8 +32,13 @@ MOST = {"reasoning": 200, "coding": 200, "chat": 96}  # new tokens
 
 @dataclass(frozen=True)
 class Outcome:
-    """One problem decoded at one setting. `right` None: nothing to grade. Sums over its tokens: `tv` and `kl` (nat) of the law
-    that was emitted to the verifier's, `nll` of the verifier; `repeated` 4-grams that stood before. Counts per position."""
+    """One problem decoded at one setting. `right` None: nothing to grade. Sums over its tokens: `tv` and `kl` (nat) from the law
+    emitted to the verifier's, `nll` of the verifier; `repeated` 4-grams that stood before. Counts per position.
+
+    The law emitted is that given the drafter's own state, as it is known. Where the state says more than the kept tokens do (any
+    proposal but left to right, beyond one step) the mean over states is closer to p than the mean of these distances: there `tv`
+    and `kl` are upper bounds. NaN for `any_order`, whose q is not the law of its tokens.
+    """
 
     problem: int
     right: bool | None
@@ -47,6 +52,14 @@ class Outcome:
     drafted: tuple[int, ...]
     examined: tuple[int, ...]
     accepted: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A problem that could not be decoded, and why."""
+
+    problem: int
+    error: str
 
 
 class Observed:
@@ -88,15 +101,21 @@ class Bench:
         self.tokenizer, self.encode, self.eos, self.shape = tokenizer, encode, eos, Shape(temperature)
         self.vocabulary, self.device = model.d.vocabulary, model.embedding.device
 
-    def outcomes(self, setting: Setting, problems: range, split: str = "test") -> Iterator[Outcome]:
+    def outcomes(self, setting: Setting, problems: range, split: str = "test") -> Iterator[Outcome | Failure]:
         """Decode these problems of a split, in the order they finish. Every setting sees the same problems and seeds."""
         asked = islice(enumerate(items(setting.task, split, SEED)), problems.start, problems.stop)
         return self.together.run(self._job(setting, i, item) for i, item in asked)
 
-    def _job(self, setting: Setting, i: int, item: Any) -> Callable[[LaneVerifier, LaneDenoiser], Outcome]:
+    def _job(self, setting: Setting, i: int, item: Any) -> Callable[[LaneVerifier, LaneDenoiser], Outcome | Failure]:
         plan = Plan(setting.gamma if setting.noise else 0, max(1, setting.steps), MOST[item.task], self.eos, False)
 
-        def run(verifier: LaneVerifier, denoiser: LaneDenoiser) -> Outcome:
+        def run(verifier: LaneVerifier, denoiser: LaneDenoiser) -> Outcome | Failure:
+            try:
+                return outcome(verifier, denoiser)
+            except ArithmeticError as error:
+                return Failure(i, str(error))
+
+        def outcome(verifier: LaneVerifier, denoiser: LaneDenoiser) -> Outcome:
             if setting.noise:
                 drafter = make_drafter(denoiser, setting.noise, setting.proposal, self.shape)
             else:
@@ -117,7 +136,9 @@ class Bench:
                     fresh.append(event)
                     nll -= math.log(max(event.p, 1e-30)) * event.accepted
                 elif isinstance(event, Emit):
-                    if setting.leniency:
+                    if setting.proposal == "any_order":
+                        tv = kl = float("nan")
+                    elif setting.leniency:
                         more, nats = observed[0].divergence(len(fresh))
                         tv, kl = tv + more, kl + nats
                     nll -= math.log(max(event.p, 1e-30)) * bool(event.extra)

@@ -10,17 +10,17 @@ import pandas as pd
 
 from sdiff import limits
 from sdiff.bench.points import points, quality, speed
-from sdiff.bench.settings import GAMMA, GRADED, Setting, measured
-from sdiff.bench.store import Store, by_setting
+from sdiff.bench.settings import GAMMA, GRADED, STEPS, Setting, grid, measured
+from sdiff.bench.store import MACHINE, Store, by_setting
 from sdiff.frontier import Point, equal_quality, gain
-from sdiff.request import NOISES
+from sdiff.request import DEFAULT_PROPOSAL, NOISES
 from sdiff.tasks import TASKS
 
 
 def with_noise(every: list[Point], noise: str) -> list[Point]:
     """Points of one noise with the grid's rule, block length and default proposals; one step and plain decoding belong to both."""
-    plain_or_one = lambda p: p.steps <= 1  # noqa: E731
-    return [p for p in every if (p.noise == noise or plain_or_one(p)) and (p.steps == 0 or (p.rule, p.gamma) == ("tv", GAMMA))]
+    of_grid = lambda p: (p.rule, p.gamma, p.proposal) == ("tv", GAMMA, DEFAULT_PROPOSAL[p.noise])  # noqa: E731
+    return [p for p in every if p.steps == 0 or (of_grid(p) and (p.noise == noise or p.steps == 1))]
 
 
 def plain_ms(rows: pd.DataFrame, task: str) -> float | None:
@@ -30,21 +30,23 @@ def plain_ms(rows: pd.DataFrame, task: str) -> float | None:
 
 
 def against(rows: pd.DataFrame, engine: str) -> float | None:
-    """Own plain decoding ÷ another engine on the same prompts, median of the ratios."""
-    other = rows[rows["engine"] == engine]
-    ratios = (other["plain_tokens_per_second"] / other["tokens_per_second"]).dropna()
+    """Own plain decoding ÷ another engine on the same prompts, median of the ratios; all of the loop's time counts on both sides."""
+    last = rows[rows["noise"] == ""].drop_duplicates(["task", "engine", "problem"], keep="last").set_index(["task", "problem"])
+    own, other = last[last["engine"] == ""], last[last["engine"] == engine]["tokens_per_second"]
+    whole = own["tokens"] / own[["draft_ms", "verify_ms", "examine_ms", "other_ms"]].sum(axis=1) * 1e3
+    ratios = (whole / other).dropna()
     return round(float(ratios.median()), 3) if len(ratios) else None
 
 
 def lossless(rows: pd.DataFrame, task: str) -> dict[str, Any]:
     """The fastest lossless setting of the grid: its name and speed-up with its interval; empty where nothing was timed."""
-    timed = {s: speed(part) for s, part in by_setting(rows[rows["task"] == task]).items() if s.noise and s.leniency == 0}
+    timed = {s: speed(part) for s, part in by_setting(rows[rows["task"] == task]).items() if s in grid((task,), STEPS, (0.0,)) and s.noise}
     best = max(timed, key=lambda s: timed[s]["speedup"], default=None)
     return {"setting": best.name, **{k: timed[best][k] for k in ("speedup", "speedup_low", "speedup_high", "timed")}} if best else {}
 
 
 def cost_of_a_cycle(rows: pd.DataFrame, steps: int = 1) -> float | None:
-    """Cycle cost in plain tokens, lossless, full blocks: mean over the graded tasks that were timed."""
+    """Cycle cost in plain tokens, lossless, blocks of 8 and the shorter ones at the end: mean over the graded tasks that were timed."""
     costs = []
     for task in GRADED:
         timed, plain = by_setting(rows).get(measured(task, NOISES[0], steps)), plain_ms(rows, task)
@@ -54,26 +56,40 @@ def cost_of_a_cycle(rows: pd.DataFrame, steps: int = 1) -> float | None:
     return round(float(np.mean(costs)), 3) if costs else None
 
 
-def joint_ratio(every: list[Point]) -> dict[str, Any] | None:
-    """Where both knobs gain most over leniency alone at S = 1, at no worse quality: the ratio of speeds and the two settings."""
-    rows = equal_quality([p for p in every if p.steps], "leniency")
-    if not rows or all(p.steps <= 1 for p in every):
+def joint_ratio(decoded: pd.DataFrame, timed: pd.DataFrame, task: str, noise: str) -> dict[str, Any] | None:
+    """Where both knobs gain most over leniency alone at S = 1, at no worse quality.
+
+    The two settings are picked on problems of even number and compared on the odd ones: ratio of speeds and difference of
+    qualities. Picking and comparing on the same problems could never show less than 1.
+    """
+    halves = [with_noise(points(decoded[decoded["problem"] % 2 == k], timed[timed["problem"] % 2 == k], task), noise) for k in (0, 1)]
+    picked = [row for row in equal_quality([p for p in halves[0] if p.steps], "leniency") if row[1].steps > 1 or row[2] == 1]
+    if not picked or all(p.steps <= 1 for p in halves[0]):
         return None
-    single, joint, ratio = max(rows, key=lambda row: row[2])
-    return {"ratio": round(ratio, 3), "quality": round(single.quality, 4), "single": single.name, "joint": joint.name}
+    single, joint, _ = max(picked, key=lambda row: row[2])
+    again = {p.key: p for p in halves[1]}
+    if single.key not in again or joint.key not in again:
+        return None
+    one, both = again[single.key], again[joint.key]
+    low, high = np.nanpercentile(both.speed_draws / one.speed_draws, [2.5, 97.5])
+    return {"ratio": round(both.speed / one.speed, 3), "low": round(float(low), 3), "high": round(float(high), 3), "single": one.name,
+            "joint": both.name, "quality": round(both.quality, 4), "quality_difference": round(both.quality - one.quality, 4)}  # fmt: skip
 
 
-def report(store: Store, models: dict[str, str]) -> dict[str, Any]:
-    """Everything that `python -m sdiff frontier --json` prints; null where it was not measured."""
-    decoded, timed = store.rows("quality", models), store.rows("speed", models)
+def report(store: Store, models: dict[str, str], decoded: Store | None = None) -> dict[str, Any]:
+    """Everything that `python -m sdiff frontier --json` prints; null where it was not measured.
+
+    Timings are those of the machine that was measured last. `decoded`: another store to take quality from, which no machine changes.
+    """
+    runs = store.runs("speed", models)
+    run = runs[-1] if runs else {}
+    decoded, timed = (decoded or store).rows("quality", models), store.rows("speed", models, **{k: run.get(k) for k in MACHINE})
     every = {task: points(decoded, timed, task) for task in TASKS}
-    runs = [run for run in store.about["runs"] if run["pass"] == "speed" and run["models"] == models]
-    ratios = {task: {noise: joint_ratio(with_noise(every[task], noise)) for noise in NOISES} for task in TASKS}
+    ratios = {task: {noise: joint_ratio(decoded, timed, task, noise) for noise in NOISES} for task in TASKS}
     gains = {
         task: gain([p for noise in NOISES for p in with_noise(every[task], noise)], "leniency") if every[task] else None for task in TASKS
     }
     milliseconds = next((ms for task in TASKS if (ms := plain_ms(timed, task))), None)
-    run = runs[-1] if runs else {}
     known = milliseconds and run.get("gigabytes_per_second")
     return {
         "plain_vs_transformers": against(timed, "transformers"),
@@ -81,6 +97,7 @@ def report(store: Store, models: dict[str, str]) -> dict[str, Any]:
         "speedup_lossless": {task: lossless(timed, task).get("speedup") for task in TASKS},
         "cycle_cost": cost_of_a_cycle(timed),
         "joint_vs_single": {task: {noise: row and row["ratio"] for noise, row in rows.items()} for task, rows in ratios.items()},
+        "joint_vs_single_settings": ratios,
         "hypervolume_gain": {task: row and _number(row["ratio"]) for task, row in gains.items()},
         "adaptive_gain": dict.fromkeys(TASKS),
         "points": sum(map(len, every.values())),
@@ -92,9 +109,11 @@ def _number(value: float) -> float | None:
     return round(value, 3) if np.isfinite(value) else None
 
 
-def lines(store: Store, models: dict[str, str]) -> Iterator[dict[str, Any]]:
+def lines(store: Store, models: dict[str, str], decoded: Store | None = None) -> Iterator[dict[str, Any]]:
     """One line per setting with rows of either pass: its fields and figures."""
-    decoded, timed = by_setting(store.rows("quality", models)), by_setting(store.rows("speed", models))
+    runs = store.runs("speed", models)
+    same = {k: runs[-1].get(k) for k in MACHINE} if runs else {}
+    decoded, timed = by_setting((decoded or store).rows("quality", models)), by_setting(store.rows("speed", models, **same))
     for setting in dict.fromkeys([*decoded, *timed]):
         yield {
             **vars(setting),

@@ -50,31 +50,40 @@ Engine = Callable[[list[int], int, int], dict[str, float]]  # (prompt ids, seed,
 
 
 def interleaved(
-    pair: Pair, settings: Sequence[Setting], problems: Sequence[tuple[int, Item]], engines: Mapping[str, Engine] = MappingProxyType({})
+    pair: Pair, settings: Sequence[Setting], problem: int, item: Item, engines: Mapping[str, Engine] = MappingProxyType({})
 ) -> Iterator[dict[str, Any]]:
-    """Rows of every setting on every problem of its task, in an order shuffled per problem; CHUNK of them beside one baseline.
+    """Rows of every setting of the problem's task, in an order shuffled per problem; CHUNK of them beside one baseline.
 
     A run that fails ends nothing: it is reported as a row with an `error` and no figures. Rows of plain decoding come too, of
     this engine ("") and of the other `engines`.
     """
-    for problem, item in problems:
-        mine = [s for s in settings if s.task == item.task and s.noise]
-        random.Random(problem).shuffle(mine)
-        for i in range(0, max(1, len(mine)), CHUNK):
-            chunk, plain = mine[i : i + CHUNK], Setting(item.task)
-            base = timed(pair, request(plain, item, problem))
-            about = {"problem": problem, "plain_tokens_per_second": base["tokens_per_second"], "load": _load()}
-            if i == 0:
-                yield {**asdict(plain), "engine": "", **base, **about}
-                for name, run in engines.items():
-                    ids, asked = pair.encode(item.prompt, raw=False), request(plain, item, problem)
-                    yield {**asdict(plain), "engine": name, **run(ids, asked.seed, asked.max_tokens), **about}
-            for setting in chunk:
-                row = {**asdict(setting), "engine": "", **about, "load": _load()}
-                try:
-                    yield {**row, **timed(pair, request(setting, item, problem))}
-                except (ArithmeticError, ValueError) as error:
-                    yield {**row, "error": str(error)}
+    mine = [s for s in settings if s.task == item.task and s.noise]
+    random.Random(problem).shuffle(mine)
+    plain = Setting(item.task)
+    for i in range(0, max(1, len(mine)), CHUNK):
+        about = {"engine": "", "problem": problem, "load": _load()}
+        base = _tried(timed, pair, request(plain, item, problem))
+        if "error" in base:
+            yield {**asdict(plain), **about, **base}
+            return
+        about["plain_tokens_per_second"] = base["tokens_per_second"]
+        if i == 0:
+            yield {**asdict(plain), **about, **base}
+            for name, run in engines.items():
+                asked = request(plain, item, problem)
+                figures = _tried(run, pair.encode(item.prompt, raw=False), asked.seed, asked.max_tokens)
+                yield {**asdict(plain), **about, "engine": name, **figures}
+        for setting in mine[i : i + CHUNK]:
+            about["load"] = _load()
+            yield {**asdict(setting), **about, **_tried(timed, pair, request(setting, item, problem))}
+
+
+def _tried(run: Callable[..., dict[str, Any]], *args: Any) -> dict[str, Any]:
+    """What `run` gives, or the sentence with which it failed."""
+    try:
+        return run(*args)
+    except (ArithmeticError, ValueError, RuntimeError) as error:
+        return {"error": str(error)}
 
 
 def _load() -> float | None:

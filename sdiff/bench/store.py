@@ -1,12 +1,13 @@
 """Measurements on disk: one table per pass, one row per problem, and the runs that made them. Whole or not at all.
 
-A row tells by `run` where it was measured; rows of other models than asked for are left alone and not returned.
+A row tells by `run` where it was measured; rows of other models or machines than asked for are left alone and not returned.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pandas as pd
 from sdiff.bench.settings import FIELDS, Setting
 
 SCHEMA = 1
+MACHINE = ("device", "name", "dtype", "threads")  # what must be the same for two timings to stand beside each other
 POSITIONS = ("drafted", "examined", "accepted")  # lists in a cell: "8 8 5"
 PASSES = {
     "quality": ("right", "ended", "tokens", "cycles", "tv", "kl", "nll", "repeated", *POSITIONS),
@@ -35,7 +37,7 @@ class Store:
             if self.about["schema"] != SCHEMA:
                 raise ValueError(f"schema {self.about['schema']}, this version reads {SCHEMA}")
             self.tables = {name: self._read(folder / f"{name}.csv.gz", figures) for name, figures in PASSES.items()}
-        except (OSError, ValueError, LookupError, TypeError) as error:
+        except (OSError, EOFError, zlib.error, ValueError, LookupError, TypeError) as error:
             raise ValueError(f"The measurements in {folder.name} cannot be read ({error}). Move them away, or restore them.") from None
 
     @staticmethod
@@ -48,16 +50,22 @@ class Store:
 
     def begin(self, kind: str, models: dict[str, str], where: dict[str, Any]) -> int:
         """Register a run. → its number, for the rows that it will add."""
-        number = max((run["id"] for run in self.about["runs"]), default=-1) + 1
+        known = [run["id"] for run in self.about["runs"]] + [run for table in self.tables.values() for run in table["run"].tolist()]
+        number = max(known, default=-1) + 1
         self.about["runs"].append({"id": number, "pass": kind, "models": models, **where})
         return number
 
-    def rows(self, kind: str, models: dict[str, str] | None = None) -> pd.DataFrame:
-        """The table of a pass, only the rows measured with `models` if given."""
+    def runs(self, kind: str, models: dict[str, str], **same: Any) -> list[dict[str, Any]]:
+        """Runs of a pass with `models` and, where given, the `same` machine, seed or whatever else a run tells."""
+        mine = [run for run in self.about["runs"] if run["pass"] == kind and run["models"] == models]
+        return [run for run in mine if all(run.get(key) == value for key, value in same.items())]
+
+    def rows(self, kind: str, models: dict[str, str] | None = None, **same: Any) -> pd.DataFrame:
+        """The table of a pass; if `models` are given only the rows of their `runs`."""
         table = self.tables[kind]
-        if models is None or table.empty:
+        if models is None:
             return table
-        return table[table["run"].isin([run["id"] for run in self.about["runs"] if run["models"] == models])]
+        return table[table["run"].isin([run["id"] for run in self.runs(kind, models, **same)])]
 
     def add(self, kind: str, run: int, rows: Iterable[dict[str, Any]]) -> None:
         """Add rows of a run and write the folder. Each row names its setting's fields, `problem` and its figures."""
@@ -66,7 +74,7 @@ class Store:
             return
         table = self.tables[kind]
         self.tables[kind] = fresh if table.empty else pd.concat([table, fresh], ignore_index=True)
-        self.write()
+        self.write([kind])
 
     def forget(self, models: dict[str, str]) -> None:
         """Keep only what was measured with `models`; runs without rows go too, the others keep their numbers."""
@@ -75,17 +83,21 @@ class Store:
         used = {run for table in self.tables.values() for run in table["run"]}
         self.about["runs"] = [run for run in self.about["runs"] if run["id"] in used]
 
-    def write(self) -> None:
+    def write(self, kinds: Iterable[str] = PASSES) -> None:
+        """Runs first: a row never points to a run that is not told of."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        for kind, table in self.tables.items():
-            if not table.empty:
-                ordered = table.sort_values([*FIELDS, "problem"], kind="stable", ignore_index=True)
-                _replace(self.folder / f"{kind}.csv.gz", gzip.compress(ordered.to_csv(index=False, float_format="%.6g").encode(), mtime=0))
         _replace(self.folder / "about.json", (json.dumps(self.about, indent=1) + "\n").encode())
+        for kind in kinds:
+            table, path = self.tables[kind], self.folder / f"{kind}.csv.gz"
+            if table.empty:
+                path.unlink(missing_ok=True)
+                continue
+            ordered = table.sort_values([*FIELDS, "problem"], kind="stable", ignore_index=True)
+            _replace(path, gzip.compress(ordered.to_csv(index=False, float_format="%.6g").encode(), mtime=0))
 
-    def done(self, kind: str, models: dict[str, str]) -> dict[Setting, set[int]]:
+    def done(self, kind: str, models: dict[str, str], **same: Any) -> dict[Setting, set[int]]:
         """Problems already measured, per setting."""
-        return {setting: set(part["problem"].tolist()) for setting, part in by_setting(self.rows(kind, models)).items()}
+        return {setting: set(part["problem"].tolist()) for setting, part in by_setting(self.rows(kind, models, **same)).items()}
 
 
 def _replace(path: Path, data: bytes) -> None:

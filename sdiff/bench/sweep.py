@@ -8,10 +8,10 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
-from sdiff.bench.quality import SEED, Bench
+from sdiff.bench.quality import SEED, Bench, Failure, Outcome
 from sdiff.bench.settings import Setting
 from sdiff.bench.speed import Engine, interleaved
-from sdiff.bench.store import Store
+from sdiff.bench.store import MACHINE, Store
 from sdiff.pairs import Pair
 from sdiff.tasks import items
 
@@ -38,7 +38,7 @@ def measure_quality(
     bench: Bench, store: Store, models: dict[str, str], where: dict[str, Any], stages: Stages, clock: Clock, say: Say = print
 ) -> bool:
     """Decode what is missing. → is everything there? Numbers of problems are those a setting should have in all."""
-    run, done = None, store.done("quality", models)
+    run, done, whole = None, store.done("quality", models, seed=where["seed"], temperature=where["temperature"]), True
     for settings, n in stages:
         for i, setting in enumerate(settings, 1):
             have = done.setdefault(setting, set())
@@ -48,14 +48,20 @@ def measure_quality(
                 if run is None:
                     run = store.begin("quality", models, where)
                 part, start = range(missing[0], min(n, missing[0] + SLICE)), time.monotonic()
-                rows = [{**asdict(setting), **asdict(outcome)} for outcome in bench.outcomes(setting, part)]
+                outcomes = list(bench.outcomes(setting, part))
+                for failure in (outcome for outcome in outcomes if isinstance(outcome, Failure)):
+                    say(f"{setting.name}, problem {failure.problem}: {failure.error}. It is left out.")
+                    whole = False
+                rows = [{**asdict(setting), **asdict(outcome)} for outcome in outcomes if isinstance(outcome, Outcome)]
                 store.add("quality", run, (row for row in rows if row["problem"] not in have))
                 have.update(part)
+                if not rows:
+                    continue
                 tokens, cycles = (sum(row[key] for row in rows) for key in ("tokens", "cycles"))
                 right = f", {sum(map(bool, (row['right'] for row in rows)))} right" if rows[0]["right"] is not None else ""
                 say(f"{i} of {len(settings)} to n = {n}: {setting.name}: {len(rows)} problems{right}, τ {tokens / cycles:.2f}, "
                     f"{time.monotonic() - start:.0f} s; {clock.left()}")  # fmt: skip
-    return True
+    return whole
 
 
 def measure_speed(
@@ -63,23 +69,31 @@ def measure_speed(
     engines: Mapping[str, Engine] = MappingProxyType({}),
 ) -> bool:  # fmt: skip
     """Time every setting on the first `prompts` problems of its task, prompt by prompt. → is everything there?"""
-    run, done = None, store.done("speed", models)
+    run, whole = None, True
+    done = store.done("speed", models, **{key: where[key] for key in MACHINE})
+    warm = False
     for k in range(prompts):
         for task in dict.fromkeys(s.task for s in settings):
             wanted = [s for s in settings if s.task == task and k not in done.get(s, ())]
             if not wanted:
                 continue
+            if clock.over:
+                return False
             item = next(item for i, item in enumerate(items(task, "test", SEED)) if i == k)
             run = store.begin("speed", models, where) if run is None else run
+            if not warm:  # first runs pay for what later ones find ready
+                list(interleaved(pair, wanted[-1:], k, item, engines))
+                warm = True
             rows = []
-            for row in interleaved(pair, wanted, [(k, item)], engines):
+            for row in interleaved(pair, wanted, k, item, engines):
                 rows.append(row)
                 if "error" in row:
-                    say(f"{task}, problem {k}: {row['error']} It is left out.")
+                    say(f"{task}, problem {k}: {row['error']}. It is left out.")
+                    whole = False
                 if clock.over:
                     break
             store.add("speed", run, (row for row in rows if "error" not in row))
             say(f"problem {k + 1} of {prompts}, {task}: {len(rows)} runs; {clock.left()}")
             if clock.over:
                 return False
-    return True
+    return whole

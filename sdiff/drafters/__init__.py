@@ -58,9 +58,6 @@ class Drafter(Protocol):
     def propose(self, context: Sequence[int], gamma: int, steps: int, dice: Dice) -> Generator[Canvas, None, Draft]: ...
 
 
-LEFT_TO_RIGHT = ("monotone", "paced")  # proposals that settle positions in reading order
-
-
 def early_first(law: Tensor, left: int) -> int:
     """Small groups first: about 1/left² of what is open, so 1, 1, 2, 4 of 8 in four passes; at most γ passes.
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import torch
 
 from sdiff.drafters import (
-    LEFT_TO_RIGHT,
     Canvas,
     Denoiser,
     Draft,
@@ -25,7 +24,7 @@ from sdiff.trace import MASKED
 
 @dataclass(frozen=True)
 class MaskedDrafter:
-    """`proposal`: monotone, paced, final_step, one_hot or any_order. The last three reveal by confidence; `pace` is for the first two."""
+    """`proposal`: monotone (at its `pace`), final_step, one_hot or any_order. The last three reveal by confidence."""
 
     denoiser: Denoiser
     shape: Shape
@@ -38,7 +37,7 @@ class MaskedDrafter:
             return empty_draft(self.denoiser.vocabulary, self.denoiser.ids.device)
         self.denoiser.start(context)
         blank = torch.full((gamma,), MASKED, device=self.denoiser.ids.device)
-        by_confidence = self.proposal not in LEFT_TO_RIGHT
+        by_confidence = self.proposal != "monotone"
         canvas, q, fixed_at = yield from settle_in_groups(
             self.denoiser, self.shape, gamma, steps, dice, by_confidence, lambda: blank, self.pace
         )

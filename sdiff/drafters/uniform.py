@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from sdiff.drafters import (
-    LEFT_TO_RIGHT,
     Canvas,
     Denoiser,
     Draft,
@@ -28,7 +27,7 @@ from sdiff.sampling import Dice, Shape
 
 @dataclass(frozen=True)
 class UniformDrafter:
-    """`proposal`: final_step and one_hot run the ancestral sampler; monotone, paced and any_order settle
+    """`proposal`: final_step and one_hot run the ancestral sampler; monotone (at its `pace`) and any_order settle
     positions in groups and draw the open ones afresh from the noise before each step.
 
     `clean_last`: the last ancestral step draws from the predicted clean law x instead of the posterior; either is
@@ -51,8 +50,8 @@ class UniformDrafter:
         def noise() -> Tensor:
             return dice.draw(flat)
 
-        if self.proposal in (*LEFT_TO_RIGHT, "any_order"):
-            by_confidence = self.proposal not in LEFT_TO_RIGHT
+        if self.proposal in ("monotone", "any_order"):
+            by_confidence = self.proposal == "any_order"
             canvas, q, fixed_at = yield from settle_in_groups(
                 self.denoiser, self.shape, gamma, steps, dice, by_confidence, noise, self.pace
             )

@@ -8,8 +8,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import os
-import platform
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,16 +19,11 @@ from sdiff.bench.quality import SEED, Bench
 from sdiff.bench.store import Store
 from sdiff.bench.sweep import Clock, measure_quality
 from sdiff.fetch import cache_folder, sha256
-from sdiff.pairs import Request, choose, load_pair
+from sdiff.pairs import Request, choose, load_pair, machine
 from sdiff.training import adapter, corpus, drafter, evaluate, trials
 
 CHAT_ROWS = {"train": 520, "validation": 60, "test": 300}
 CORPUS_ROWS = 3000
-
-
-def hardware(device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{platform.machine()} CPU, {os.cpu_count()} cores"
-    return {"device": name, "dtype": str(dtype).removeprefix("torch."), "threads": torch.get_num_threads(), "torch": torch.__version__}
 
 
 def shard(text: str) -> tuple[int, int]:
@@ -54,6 +47,7 @@ def main() -> None:
     parser.add_argument("--further", action="store_true", help="begin from what is in --out instead of from scratch (adapter, drafter)")
     parser.add_argument("--n", type=int, default=300, help="problems per setting of `evaluate`")
     parser.add_argument("--json", action="store_true", help="machine-readable `report`")
+    parser.add_argument("--write", type=Path, help="`report` into the marked place of this file (README.md)")
     parser.add_argument("--out", type=Path, default=bundled.PRECOMPUTED)
     args = parser.parse_args()
     if args.what == "report":
@@ -95,7 +89,7 @@ def make_adapter(args: argparse.Namespace, device: torch.device, dtype: torch.dt
         "data": "worked solutions of the reasoning and coding training families, and the unadapted verifier's own answers to open prompts",
         "limits": "learnt small word problems and small Python functions of the kinds in sdiff/tasks, in English; nothing else got better, "
                   "and answers are often wrong outside of them",
-        "hardware": hardware(device, dtype), "minutes": round(history["seconds"] / 60, 1), "steps": history["step"],
+        "hardware": machine(device, dtype), "minutes": round(history["seconds"] / 60, 1), "steps": history["step"],
         "rows": history["step"] * run.scale * adapter.BATCH, "earlier": earlier, "answer_tokens": history["tokens"], "curve": history["curve"],
         "config": {"rank": adapter.RANK, "scale": adapter.ALPHA / adapter.RANK, "modules": adapter.MODULES, "verifier_sha256": bundled.SHA256},
     }  # fmt: skip
@@ -116,7 +110,7 @@ def make_corpus(args: argparse.Namespace, device: torch.device, dtype: torch.dty
         "source": "the adapted verifier's own answers to prompts of the training split, a third each of reasoning, coding and chat",
         "adapter_sha256": adapter_name, "temperature": corpus.TEMPERATURE, "seed": corpus.SEED, "answers": len(rows),
         "tokens": sum(len(row.answer) for row in rows), "sha256": sha256(stored), "license": "Apache-2.0",
-        "hardware": hardware(device, dtype), "date": datetime.date.today().isoformat(),
+        "hardware": machine(device, dtype), "date": datetime.date.today().isoformat(),
     }  # fmt: skip
     (args.out / "corpus" / "card.json").write_text(json.dumps(card, indent=1) + "\n")
     print(f"{card['answers']:,} answers, {card['tokens']:,} tokens")
@@ -138,7 +132,7 @@ def corpus_rows(out: Path) -> list[corpus.Row]:
 
 def try_recipes(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, work: Path) -> None:
     model, tokenizer = bundled.load_verifier(device, dtype, adapter=args.out / "adapter")
-    about = {"hardware": hardware(device, dtype), "adapter": bundled.adapter_hash(args.out / "adapter")[:12]}
+    about = {"hardware": machine(device, dtype), "adapter": bundled.adapter_hash(args.out / "adapter")[:12]}
     trials.compare(model, corpus_rows(args.out), tokenizer.all_special_ids, args.minutes, args.out / "trials.json", about, work)
 
 
@@ -160,7 +154,7 @@ def make_drafter(args: argparse.Namespace, device: torch.device, dtype: torch.dt
                 f"{sum(len(row.answer) for row in rows):,} tokens, seed {corpus.SEED}",
         "limits": "drafts for this verifier with this adapter only, best near its training temperature; prose is drafted far less well than "
                   "worked solutions and code",
-        "hardware": hardware(device, dtype), "minutes": round(history["seconds"] / 60, 1), "steps": history["step"], "blocks": history["blocks"],
+        "hardware": machine(device, dtype), "minutes": round(history["seconds"] / 60, 1), "steps": history["step"], "blocks": history["blocks"],
         "expected_acceptance": history["acceptance"], "curve": history["curve"],
         "trials": trials.summary(args.out / "trials.json"), "config": {"adapter_sha256": adapter_name}, "earlier": earlier,
     }  # fmt: skip
@@ -169,7 +163,7 @@ def make_drafter(args: argparse.Namespace, device: torch.device, dtype: torch.dt
 
 
 def measure(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, work: Path) -> None:
-    path, where = args.out / "evaluation.json", {**hardware(device, dtype), "load": round(os.getloadavg()[0], 2)}
+    path, where = args.out / "evaluation.json", machine(device, dtype)
     models = bundled.names(args.out)
     original, tokenizer = bundled.load_verifier(device, dtype)
     model, _ = bundled.load_verifier(device, dtype, adapter=args.out / "adapter")
@@ -202,8 +196,12 @@ def print_report(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps(figures))
         return
+    if args.write:
+        text = args.write.read_text(encoding="utf-8")
+        args.write.write_text(evaluate.between(text, "measured models", evaluate.markdown(args.out, models, args.n)), encoding="utf-8")
+        return
     for what, figure, kind, bar in evaluate.bars(figures):
-        met = "not measured" if figure is None else "holds" if (figure >= bar if kind == "≥" else figure <= bar) else "MISSED"
+        met = "not measured" if figure is None else "holds" if evaluate.reached(figure, kind, bar) else "MISSED"
         print(f"{what:<70} {'–' if figure is None else figure:>8}   {kind} {bar:<6} {met}")
     print("\nacceptance at positions 1, 2, … of those examined; at S = 1 both noises draft alike")
     for name, n, values in evaluate.curves(args.out, models):

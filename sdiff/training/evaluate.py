@@ -131,6 +131,32 @@ def bars(figures: dict[str, Any]) -> list[tuple[str, float | None, str, float]]:
     return [*rows, ("megabytes in precomputed", round(figures["bytes"] / 1e6, 1), "≤", 120)]
 
 
+def markdown(precomputed: Path, models: dict[str, str], least: int = 300) -> str:
+    """What was aimed at and what was measured, as the table of the README."""
+    body = ["| what | measured | aimed at | |", "|---|---|---|---|"]
+    for what, figure, kind, bar in bars(report(precomputed, models, least)):
+        met = "" if figure is None else "holds" if reached(figure, kind, bar) else "**missed**"
+        body.append(f"| {what} | {'not measured' if figure is None else f'{figure:g}'} | {kind} {bar:g} | {met} |")
+    runs = [run for run in Store(precomputed / "frontier").about["runs"] if run["models"] == models]
+    where = {f"{run['name']}, {run['dtype']}, {run['threads']} threads, torch {run['torch']}, {run['date']}" for run in runs}
+    note = f"Test split, n = {least} problems per task and setting, temperature 0.7"
+    return "\n".join([*body, "", f"{note}; {'; '.join(sorted(where))}." if where else f"{note}."])
+
+
+def reached(figure: float, kind: str, bar: float) -> bool:
+    """Is a bar of `bars` reached?"""
+    return figure >= bar if kind == "≥" else figure <= bar
+
+
+def between(text: str, name: str, body: str) -> str:
+    """`text` with what stands between the marks of `name` replaced by `body`. Raises ValueError where there are no marks."""
+    start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    if start not in text or end not in text:
+        raise ValueError(f"there is no line {start.strip()} with its end")
+    head, rest = text.split(start, 1)
+    return head + start + body + "\n" + rest[rest.index(end) :]
+
+
 def curves(precomputed: Path, models: dict[str, str]) -> list[tuple[str, int, list[float]]]:
     """(setting, its problems, acceptance at each position when examined) of every stored setting with drafts: where blocks end,
     and what more steps change."""
