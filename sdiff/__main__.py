@@ -26,6 +26,9 @@ def main(argv: list[str] | None = None) -> int:
     frontier = commands.add_parser("frontier", help="what the stored measurements amount to")
     cli.add_frontier_arguments(frontier)
     frontier.set_defaults(run=cli.measure_command)
+    recommend = commands.add_parser("recommend", help="the measured setting for a stated quality or speed")
+    cli.add_recommend_arguments(recommend)
+    recommend.set_defaults(run=cli.measure_command)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 shows escapes instead of failing
     args = parser.parse_args(argv)

@@ -197,12 +197,23 @@ def add_frontier_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="machine-readable")
 
 
+def add_recommend_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `recommend`."""
+    parser.add_argument("folder", type=Path, nargs="?", help="folder of measurements (default: the shipped ones)")
+    bound = parser.add_mutually_exclusive_group(required=True)
+    bound.add_argument("--quality", type=float, help="at least this accuracy, or 1 − mean TV for chat, from 0 to 1")
+    bound.add_argument("--speed", type=float, help="at least this many times as fast as plain decoding")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--task", choices=TASKS)
+    what.add_argument("--prompt", help="a prompt, whose task is guessed from its words")
+
+
 def measure_command(args: argparse.Namespace) -> int:
-    """`bench` or `frontier`. → exit status: 0, 1 when the models or the measurements cannot be read."""
+    """`bench`, `frontier` or `recommend`. → exit status: 0, 1 when the models or the measurements cannot be read."""
     from sdiff.bench import command
 
     try:
-        return {"bench": command.bench, "frontier": command.frontier}[args.command](args)
+        return {"bench": command.bench, "frontier": command.frontier, "recommend": command.recommend}[args.command](args)
     except (PairError, ValueError) as error:
         Console(stderr=True).print(Text(str(error), style="red"))
         return 1

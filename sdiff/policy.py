@@ -1,11 +1,12 @@
-"""Choosing while decoding: where to spend a budget of leniency, and when another denoising step no longer pays.
+"""Choosing while decoding: where to spend a budget of leniency, when another denoising step no longer pays, which task a prompt is.
 
-Both look only at what Proposition 2 and the accounting of TV allow: laws at and before a position, never tokens drawn at or
-behind it. Knows laws; refuses to know models and clocks (costs come in as numbers).
+The first two look only at what Proposition 2 and the accounting of TV allow: laws at and before a position, never tokens drawn
+at or behind it. Knows laws; refuses to know models and clocks (costs come in as numbers).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -99,3 +100,14 @@ class Worthwhile:
         could = self.kept ** torch.arange(1, len(rest) + 1, dtype=torch.float64, device=rest.device)
         reached = float(behind[now - 2]) if now > 1 else 1.0
         return now if reached * float((could - rest).clamp(min=0).sum()) > self.price else len(sharp)
+
+
+CODE = re.compile(r"\b(python|function|def|class|code|method|script|program)\b", re.IGNORECASE)
+ASKED = re.compile(r"\?|\b(how|what|find|work out)\b", re.IGNORECASE)
+
+
+def route(prompt: str) -> str:
+    """The task whose measured optimum fits a prompt: coding if it speaks of code, reasoning if it asks something with numbers, else chat."""
+    if CODE.search(prompt):
+        return "coding"
+    return "reasoning" if re.search(r"\d", prompt) and ASKED.search(prompt) else "chat"

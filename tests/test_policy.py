@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 import torch
 from toys import TableDenoiser, TableVerifier, continued, distance, output_law, verifier_law
@@ -11,8 +13,9 @@ from sdiff.decode import Plan, decode
 from sdiff.drafters import early_first
 from sdiff.drafters.masked import MaskedDrafter
 from sdiff.drafters.uniform import UniformDrafter
-from sdiff.policy import Banked, Worthwhile
+from sdiff.policy import Banked, Worthwhile, route
 from sdiff.sampling import Dice, Shape
+from sdiff.tasks import TASKS, items
 from sdiff.theory import law_of
 from sdiff.trace import Emit, Verdict
 
@@ -100,6 +103,20 @@ def test_a_block_that_nobody_booked_is_an_error():
     rule.leniencies(p, p)
     with pytest.raises(RuntimeError, match="booking"):
         rule.leniencies(p, p)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_prompts_are_routed_to_their_task(task):
+    """At least 98 of 100 problems of a split that no rule was looked at with."""
+    for split in ("validation", "test"):
+        routed = [route(item.prompt) for item in islice(items(task, split, 11), 100)]
+        assert routed.count(task) >= 98, split
+
+
+def test_any_text_has_a_route():
+    assert {route(text) for text in ("", "?", "7", "\n")} == {"chat"}
+    assert route("What is 7 times 8?") == "reasoning"
+    assert route("def f(x):") == "coding"
 
 
 # ── the pace ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,8 +20,10 @@ from sdiff.bench.settings import LENIENCIES, STEPS, cuts, grid, paper, stages
 from sdiff.bench.store import Store
 from sdiff.bench.sweep import Clock, measure_quality, measure_speed
 from sdiff.fetch import cache_folder
+from sdiff.frontier import Point, choose
 from sdiff.limits import weight_bytes
 from sdiff.pairs import Pair, load_pair, machine
+from sdiff.policy import route
 
 QUICK = {"minutes": 5.0, "steps": (1, 2, 4, 8), "leniencies": (0.0, 0.4, 1.0)}
 
@@ -104,3 +106,32 @@ def frontier(args: argparse.Namespace) -> int:
         )
     print(json.dumps(figures, indent=1))
     return 0
+
+
+def recommend(args: argparse.Namespace) -> int:
+    """Print the setting for a stated quality or speed, the runner-up and what speaks against its neighbours. → exit status"""
+    shipped, models = Store(bundled.PRECOMPUTED / "frontier"), bundled.names(bundled.PRECOMPUTED)
+    store = Store(args.folder) if args.folder else shipped
+    decoded = store if len(store.rows("quality", models)) else shipped
+    task = args.task or route(args.prompt or "")
+    every = report.measured_points(store, models, task, decoded)
+    if not every:
+        raise ValueError(f"Nothing is measured for {task} with these models. Run `python -m sdiff bench` first.")
+    choice = choose(every, args.quality, args.speed)
+    print(f"task: {task}")
+    if choice.best is None:
+        top = max(every, key=lambda p: p.quality if args.speed is None else p.speed)
+        print(f"nothing measured meets that; the nearest is {told(top)}")
+        return 1
+    print(f"take {told(choice.best)}{'' if choice.sure else '; its interval also holds values that miss the bound'}")
+    if choice.runner_up:
+        print(f"next {told(choice.runner_up)}")
+    for point, why in choice.rejected:
+        print(f"not  {point.name}: {why}")
+    return 0
+
+
+def told(p: Point) -> str:
+    """A point in one line."""
+    (slow, fast), (low, high) = p.interval("speed"), p.interval("quality")
+    return f"{p.name}, γ = {p.gamma}, {p.proposal or 'no drafts'}: {p.speed:.2f}× ({slow:.2f} – {fast:.2f}), quality {p.quality:.3f} ({low:.3f} – {high:.3f})"

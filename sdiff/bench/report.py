@@ -76,14 +76,29 @@ def joint_ratio(decoded: pd.DataFrame, timed: pd.DataFrame, task: str, noise: st
             "joint": both.name, "quality": round(both.quality, 4), "quality_difference": round(both.quality - one.quality, 4)}  # fmt: skip
 
 
+def last_run(store: Store, models: dict[str, str]) -> dict[str, Any]:
+    """What the latest timed run tells; empty where there is none."""
+    return next(reversed(store.runs("speed", models)), {})
+
+
+def timings(store: Store, models: dict[str, str]) -> pd.DataFrame:
+    """Timed rows of the machine that was measured last."""
+    run = last_run(store, models)
+    return store.rows("speed", models, **{k: run.get(k) for k in MACHINE})
+
+
+def measured_points(store: Store, models: dict[str, str], task: str, decoded: Store | None = None) -> list[Point]:
+    """The points of a task; quality from `decoded` if given."""
+    return points((decoded or store).rows("quality", models), timings(store, models), task)
+
+
 def report(store: Store, models: dict[str, str], decoded: Store | None = None) -> dict[str, Any]:
     """Everything that `python -m sdiff frontier --json` prints; null where it was not measured.
 
     Timings are those of the machine that was measured last. `decoded`: another store to take quality from, which no machine changes.
     """
-    runs = store.runs("speed", models)
-    run = runs[-1] if runs else {}
-    decoded, timed = (decoded or store).rows("quality", models), store.rows("speed", models, **{k: run.get(k) for k in MACHINE})
+    run = last_run(store, models)
+    decoded, timed = (decoded or store).rows("quality", models), timings(store, models)
     every = {task: points(decoded, timed, task) for task in TASKS}
     ratios = {task: {noise: joint_ratio(decoded, timed, task, noise) for noise in NOISES} for task in TASKS}
     gains = {
@@ -111,9 +126,7 @@ def _number(value: float) -> float | None:
 
 def lines(store: Store, models: dict[str, str], decoded: Store | None = None) -> Iterator[dict[str, Any]]:
     """One line per setting with rows of either pass: its fields and figures."""
-    runs = store.runs("speed", models)
-    same = {k: runs[-1].get(k) for k in MACHINE} if runs else {}
-    decoded, timed = by_setting((decoded or store).rows("quality", models)), by_setting(store.rows("speed", models, **same))
+    decoded, timed = by_setting((decoded or store).rows("quality", models)), by_setting(timings(store, models))
     for setting in dict.fromkeys([*decoded, *timed]):
         yield {
             **vars(setting),

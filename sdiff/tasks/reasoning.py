@@ -1,7 +1,8 @@
 """Grade-school word problems: drawn, asked, solved in words and graded. Knows grammar and arithmetic; refuses to know models.
 
-One grammar of solutions for all families: a solution is a list of steps (label, equation, unit) told in one of four styles. Within a style the wording
-is drawn at every joint from a few alternatives that share no words, so a writer who forgets its own last words mixes them up.
+One grammar of solutions for all families: a solution is a list of steps (label, operator, equation) told in one of three styles. All begin with what
+is asked for, and none commits to an operation or to the number of steps before the equation says it: a small model cannot look ahead. Within a style
+the wording is drawn at every joint from a few alternatives that share no words, so a writer who forgets its own last words mixes them up.
 """
 
 from __future__ import annotations
@@ -22,32 +23,17 @@ FAMILIES: tuple[Family | Story, ...] = (*WRITTEN_DOWN, *reasoning_stories.famili
 ASIDE_SHARE = REQUEST_SHARE = 1 / 8
 REQUESTS = ("Show your work.", "Explain how you got there.", "Write down every step.", "Please explain your reasoning.")
 
-ONLY = ("The question asks for", "All we have to find is", "In one step we get")
-FIRST = ("First of all, we find", "The thing to start with is", "To begin, let us work out")
-NEXT = ("After that, we find", "The next thing we need is", "Now let us work out")
-LAST = ("In the end, we find", "The last thing missing is", "Finally, let us work out")
-USING = {
-    "+": ("We add the two numbers:", "Adding one to the other gives", "The sum of both comes to"),
-    "-": ("We subtract the smaller number:", "Taking one from the other leaves", "The difference of both comes to"),
-    "*": ("We multiply the two numbers:", "Multiplying one by the other gives", "The product of both comes to"),
-    "/": ("We divide the larger number:", "Dividing one by the other gives", "The quotient of both comes to"),
-}
-CLOSING = ("So", "This means that", "Now we know:")
-
-HEADS = ("Here is all the work in steps:", "Let us write down each part:", "We can solve this line by line:")
-LINES = {
-    "+": ("Add to find {label}: {equation}", "{Label} is a sum: {equation}", "By adding we get {label}: {equation}"),
-    "-": ("Subtract to find {label}: {equation}", "{Label} is a difference: {equation}", "By taking away we get {label}: {equation}"),
-    "*": ("Multiply to find {label}: {equation}", "{Label} is a product: {equation}", "By multiplying we get {label}: {equation}"),
-    "/": ("Divide to find {label}: {equation}", "{Label} is a quotient: {equation}", "By dividing we get {label}: {equation}"),
-}
-
-PLANS = (("Our plan is to find", ", then"), ("What we need here is", ", and after that"), ("In this order, we work out", ", followed by"))
-WRITTEN = ("Now with numbers:", "As an equation, this is", "Writing it out, we get")
-FOLLOWS = ("From there we go on:", "The next equation says", "After that comes this:")
-
 GOALS = ("We want to know", "The goal here is to find", "In this problem, we look for")
 TOLD = ("We can see that {label} is {equation}.", "{Label} must be {equation}.", "What we get for {label} is {equation}.")
+
+HEADS = ("Here is all the work to get", "Let us write down how we find", "We can solve this line by line for")
+LINES = ("{Label}: {equation}", "For {label}: {equation}", "We get {label}: {equation}")
+
+AIMS = ("Our way leads to", "This is all about", "What we need is")
+FIRST = ("First of all, we find", "The thing to start with is", "To begin, let us work out")
+NEXT = ("After that, we find", "The next thing we need is", "Now let us work out")
+
+CLOSING = ("So", "This means that", "Now we know:")
 
 NUMBER = r"-?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?"
 ANSWER = re.compile(rf"answer is[^0-9\n-]*({NUMBER})", re.IGNORECASE)
@@ -90,40 +76,28 @@ def ending(problem: Problem, rng: random.Random) -> str:
     return f"{rng.choice(CLOSING)} {problem.end} The answer is {problem.answer}."
 
 
-def in_sentences(problem: Problem, rng: random.Random) -> str:
-    steps = problem.steps
-    openers = [ONLY] if len(steps) == 1 else [FIRST, *[NEXT] * (len(steps) - 2), LAST]
-    told = []
-    for i, opener, (label, operator, shown) in zip(turns(rng), openers, steps, strict=False):
-        told.append(f"{rng.choice(opener)} {label}. {USING[operator][i]} {shown}.")
-    return " ".join([*told, ending(problem, rng)])
-
-
-def in_lines(problem: Problem, rng: random.Random) -> str:
-    lines = [rng.choice(HEADS)]
-    for i, (label, operator, shown) in zip(turns(rng), problem.steps, strict=False):
-        lines.append(f"{len(lines)}. " + LINES[operator][i].format(label=label, Label=upper_first(label), equation=shown))
-    return "\n".join([*lines, ending(problem, rng)])
-
-
-def by_plan(problem: Problem, rng: random.Random) -> str:
-    steps = problem.steps
-    opening, link = rng.choice(PLANS) if len(steps) > 1 else (rng.choice(ONLY), "")
-    told = [f"{opening} " + f"{link} ".join(label for label, _, _ in steps) + "."]
-    told.append(f"{rng.choice(WRITTEN)} {steps[0][2]}.")
-    told += [f"{FOLLOWS[i]} {shown}." for i, (_, _, shown) in zip(turns(rng), steps[1:], strict=False)]
-    return " ".join([*told, ending(problem, rng)])
-
-
 def by_goal(problem: Problem, rng: random.Random) -> str:
-    steps = problem.steps
-    told = [f"{rng.choice(GOALS)} {steps[-1][0]}."]
-    for i, (label, _, shown) in zip(turns(rng), steps, strict=False):
+    told = [f"{rng.choice(GOALS)} {problem.steps[-1][0]}."]
+    for i, (label, _, shown) in zip(turns(rng), problem.steps, strict=False):
         told.append(TOLD[i].format(label=label, Label=upper_first(label), equation=shown))
     return " ".join([*told, ending(problem, rng)])
 
 
-STYLES = (in_sentences, in_lines, by_plan, by_goal)
+def in_lines(problem: Problem, rng: random.Random) -> str:
+    lines = [f"{rng.choice(HEADS)} {problem.steps[-1][0]}:"]
+    for i, (label, _, shown) in zip(turns(rng), problem.steps, strict=False):
+        lines.append(f"{len(lines)}. " + LINES[i].format(label=label, Label=upper_first(label), equation=shown))
+    return "\n".join([*lines, ending(problem, rng)])
+
+
+def in_turn(problem: Problem, rng: random.Random) -> str:
+    told = [f"{rng.choice(AIMS)} {problem.steps[-1][0]}."]
+    for k, (i, (label, _, shown)) in enumerate(zip(turns(rng), problem.steps, strict=False)):
+        told.append(f"{(NEXT if k else FIRST)[i]} {label}: {shown}.")
+    return " ".join([*told, ending(problem, rng)])
+
+
+STYLES = (by_goal, in_lines, in_turn)
 
 
 def stated(answer: str) -> Decimal | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 LARGEST = 150
 OPERATIONS = {
     "+": lambda a, b: a + b,
@@ -50,3 +52,18 @@ def _quotient(a: int, _: str, b: int) -> str:
     if a // b <= 12 or not ones:
         return ""
     return f"{tens * b} / {b} + {ones * b} / {b} = {tens} + {ones} = "
+
+
+def sheet(rng: random.Random, count: int = 8) -> tuple[str, str]:
+    """A sheet of sums without stories, for practice only, and its worked solution, one line each."""
+    sums: list[tuple[int, str, int]] = []
+    while len(sums) < count:
+        operator, a, b = rng.choice("+-*/"), rng.randint(2, 149), rng.randint(2, 99)
+        if operator == "*":
+            a, b = rng.randint(2, 75), rng.randint(2, 12)
+        elif operator == "/":
+            b = rng.randint(2, 12)
+            a = b * rng.randint(2, 75)
+        if max(a, b) <= LARGEST and result_of(a, operator, b) is not None:
+            sums.append((a, operator, b))
+    return "\n".join(["Work out:", *(f"{a} {operator} {b}" for a, operator, b in sums)]), "\n".join(equation(*each) for each in sums)

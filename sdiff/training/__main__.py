@@ -44,7 +44,8 @@ def main() -> None:
     parser.add_argument(
         "--shard", type=shard, default=(0, 1), help="i/n: this process's share of `corpus`, for n processes with a core each"
     )
-    parser.add_argument("--further", action="store_true", help="begin from what is in --out instead of from scratch (adapter, drafter)")
+    parser.add_argument("--further", action="store_true", help="begin from what is in --start instead of from scratch (adapter, drafter)")
+    parser.add_argument("--start", type=Path, help="folder to go on from (default: --out)")
     parser.add_argument("--n", type=int, default=300, help="problems per setting of `evaluate`")
     parser.add_argument("--json", action="store_true", help="machine-readable `report`")
     parser.add_argument("--write", type=Path, help="`report` into the marked place of this file (README.md)")
@@ -77,7 +78,7 @@ def make_adapter(args: argparse.Namespace, device: torch.device, dtype: torch.dt
     chat = {split: chat_answers(model, tokenizer, split, args.out, work) for split in ("train", "validation")}
     earlier: list[dict[str, Any]] = []
     if args.further:
-        card, start = bundled.load(args.out / "adapter", {"date"})
+        card, start = bundled.load((args.start or args.out) / "adapter", {"date"})
         earlier = [*card.get("earlier", []), {k: card[k] for k in ("command", "date", "minutes", "steps", "hardware", "curve")}]
     run = adapter.Training(model, tokenizer, chat["train"], adapter.SEED + len(earlier))
     if args.further:
@@ -140,9 +141,9 @@ def make_drafter(args: argparse.Namespace, device: torch.device, dtype: torch.dt
     rows = corpus_rows(args.out)
     model, tokenizer = bundled.load_verifier(device, dtype, adapter=args.out / "adapter")
     recipe, adapter_name = drafter.Recipe(noise=args.noise), bundled.adapter_hash(args.out / "adapter")
-    folder, start, earlier = args.out / ("drafters" if args.noise == "both" else f"drafters-{args.noise}"), None, []
+    name, start, earlier = "drafters" if args.noise == "both" else f"drafters-{args.noise}", None, []
     if args.further:
-        start, card = bundled.load_drafter(model, folder, device, torch.float32)
+        start, card = bundled.load_drafter(model, (args.start or args.out) / name, device, torch.float32)
         earlier = [*card.get("earlier", []), {k: card[k] for k in ("command", "date", "minutes", "steps", "hardware", "curve", "config")}]
     run = drafter.Training(model, rows, tokenizer.all_special_ids, recipe, start=start)
     history = drafter.train(run, args.minutes, work / f"drafter-{args.noise}-{adapter_name[:12]}-{len(earlier)}.pt")
@@ -158,7 +159,7 @@ def make_drafter(args: argparse.Namespace, device: torch.device, dtype: torch.dt
         "expected_acceptance": history["acceptance"], "curve": history["curve"],
         "trials": trials.summary(args.out / "trials.json"), "config": {"adapter_sha256": adapter_name}, "earlier": earlier,
     }  # fmt: skip
-    bundled.save_drafter(run.network, folder, card)
+    bundled.save_drafter(run.network, args.out / name, card)
     print(json.dumps({k: v for k, v in card.items() if k != "curve"}, indent=1))
 
 

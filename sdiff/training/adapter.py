@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from torch import Tensor
 from sdiff.layers import bf16_native
 from sdiff.many import padded
 from sdiff.tasks import items
+from sdiff.tasks.reasoning_arithmetic import sheet
 from sdiff.training.corpus import Row, chat_tokens
 from sdiff.training.teacher import read
 from sdiff.verifier import Llama
@@ -30,7 +32,7 @@ from sdiff.verifier import Llama
 RANK, ALPHA = 16, 32
 MODULES = ("qkv", "out", "gate_up", "down")
 RATE, WARM_UP = 1e-3, 20
-MIX = {"reasoning": 6, "coding": 1, "chat": 1}  # rows per step on a CPU; reasoning is learnt the slowest
+MIX = {"reasoning": 5, "sums": 1, "coding": 1, "chat": 1}  # rows per step on a CPU; reasoning is learnt the slowest
 BATCH = sum(MIX.values())
 DIGIT = 2.0  # weight of a digit: one wrong digit spoils an answer, other words only sound different
 LONGEST, CHAT_TOKENS = 320, 96
@@ -48,10 +50,12 @@ class Example:
 
 
 def worked(tokenizer: Any, task: str, split: str, seed: int = SEED) -> Iterator[Example]:
-    """Problems with their worked solutions as token ids, endless."""
-    for item in items(task, split, seed):
-        answer = [*tokenizer.encode(item.solution, add_special_tokens=False), tokenizer.eos_token_id]
-        prompt = chat_tokens(tokenizer, item.prompt)
+    """Problems with their worked solutions as token ids, endless; `task` "sums": sheets of them, a third of wrong answers were wrong sums."""
+    rng = random.Random(seed)
+    texts = (sheet(rng) for _ in itertools.count()) if task == "sums" else ((i.prompt, i.solution) for i in items(task, split, seed))
+    for asked, solution in texts:
+        answer = [*tokenizer.encode(solution, add_special_tokens=False), tokenizer.eos_token_id]
+        prompt = chat_tokens(tokenizer, asked)
         if len(prompt) + len(answer) <= LONGEST:
             yield Example(prompt, answer)
 
@@ -59,7 +63,7 @@ def worked(tokenizer: Any, task: str, split: str, seed: int = SEED) -> Iterator[
 def batches(tokenizer: Any, chat: list[Example], size: int, seed: int) -> Iterator[list[Example]]:
     """Endless batches of `size`·MIX rows; the rows of one task are of similar length within a batch."""
     generator = torch.Generator().manual_seed(seed)
-    streams = {task: worked(tokenizer, task, "train", seed) for task in ("reasoning", "coding")}
+    streams = {task: worked(tokenizer, task, "train", seed) for task in MIX if task != "chat"}
     streams["chat"] = (chat[int(torch.randint(len(chat), (1,), generator=generator))] for _ in itertools.count())
     while True:
         rows = {task: sorted(islice(streams[task], 4 * size * n), key=lambda r: len(r.prompt) + len(r.answer)) for task, n in MIX.items()}
