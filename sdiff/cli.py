@@ -178,8 +178,9 @@ def decode_command(args: argparse.Namespace) -> int:
 
 def add_bench_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `bench`."""
-    parser.add_argument("--pass", dest="kind", choices=("both", "quality", "speed"), default="both",
-                        help="quality: many decodes at once; speed: single runs, nothing else may be running (default both)")  # fmt: skip
+    parser.add_argument("--pass", dest="kind", choices=("both", "quality", "speed", "traces"), default="both",
+                        help="quality: many decodes at once; speed: single runs, nothing else may be running; traces: decodes to look at "
+                             "(default both of the first two)")  # fmt: skip
     parser.add_argument("--minutes", type=float, default=60.0, help="time budget; the same command goes on later (default 60)")
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=[*TASKS], help="default: all")
     parser.add_argument("--n", type=int, default=300, help="problems per setting, at most (default 300)")
@@ -195,6 +196,7 @@ def add_frontier_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `frontier`."""
     parser.add_argument("folder", type=Path, nargs="?", help="folder of measurements (default: the shipped ones)")
     parser.add_argument("--json", action="store_true", help="machine-readable")
+    parser.add_argument("--write", type=Path, help="headlines and table into the marked place of this file (README.md)")
 
 
 def add_recommend_arguments(parser: argparse.ArgumentParser) -> None:

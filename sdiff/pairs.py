@@ -219,6 +219,7 @@ def load_pair(device: str = "auto", dtype: str = "auto", progress: Progress = la
         "verifier": bundled.NAME,
         "drafter": f"{len(network.sources)}-layer block denoiser",
         "drafter_date": card["date"],
+        "drafter_sha256": card["files"]["layer0.safetensors"]["sha256"][:12],
         "adapter": adapter[:12],
         "sha256": card["config"]["verifier_sha256"][:12],
     }

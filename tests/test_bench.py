@@ -12,19 +12,30 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdiff.bench import report, speed
+from sdiff import bundled
+from sdiff.bench import readme, report, speed
 from sdiff.bench.points import points, quality, ratio, speed_draws, weights
 from sdiff.bench.points import speed as speed_figures
 from sdiff.bench.quality import Outcome, repeated
 from sdiff.bench.settings import LENIENCIES, STEPS, Setting, cuts, grid, measured, paper, stages
 from sdiff.bench.store import MACHINE, Store, by_setting
 from sdiff.bench.sweep import Clock, measure_quality, measure_speed
+from sdiff.bench.traces import opened, path_of, record
 from sdiff.request import NOISES
 from sdiff.tasks import TASKS
-from sdiff.trace import Emit, End, Prefill, Verdict, Verify
+from sdiff.trace import Emit, End, Prefill, Run, Verdict, Verify
 
 MODELS = {"verifier": "v", "adapter": "a", "drafter": "d"}
-WHERE = {"device": "toy", "name": "toy", "dtype": "float32", "threads": 1, "seed": 3, "temperature": 0.7}
+WHERE = {
+    "device": "toy",
+    "name": "toy",
+    "dtype": "float32",
+    "threads": 1,
+    "seed": 3,
+    "temperature": 0.7,
+    "torch": "2",
+    "date": "2026-01-01",
+}
 ONE = Setting("reasoning", "masked", 4, 0.4)
 
 
@@ -319,6 +330,28 @@ def test_a_timed_run_asks_for_what_the_row_says():
     assert json.dumps(asdict(asked))
 
 
+def test_decodes_are_recorded_once_for_each_model(tmp_path):
+    class Recorder(FakePair):
+        names = {"drafter_sha256": "one"}  # noqa: RUF012
+
+        def stream(self, asked, detail=True):
+            assert detail
+            yield Run(prompt=asked.prompt, prompt_tokens=(1,), settings={}, models=self.names, machine={}, lossless=True)
+            yield from super().stream(asked, detail)
+
+    pair, settings, said = Recorder(), [Setting("chat"), Setting("chat", "masked", 2, 0.4)], []
+    assert not record(pair, tmp_path, settings, Clock(0), said.append)
+    assert record(pair, tmp_path, settings, Clock(5), said.append)
+    assert record(pair, tmp_path, settings, Clock(5), said.append)
+    assert len(said) == len(pair.asked) == 2
+    assert opened(tmp_path, settings[1]).end.reason == "limit"
+    assert opened(tmp_path, Setting("coding")) is None
+    path_of(tmp_path, settings[0]).write_bytes(b"damaged")
+    pair.names = {"drafter_sha256": "two"}
+    assert record(pair, tmp_path, settings, Clock(5), said.append)
+    assert len(said) == 4
+
+
 # ── the report ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -362,6 +395,18 @@ def test_the_report_of_nothing_is_null_and_of_something_its_figures(tmp_path):
     assert moved["speedup_lossless"]["reasoning"] == 3.0, "of the machine measured last alone"
     assert moved["mbu"] == 0.75
     assert json.loads(json.dumps(figures)) == figures
+    text = readme.markdown(Store(tmp_path), MODELS)
+    assert "- reasoning, lossless: 3.00× (3.00 – 3.00) at best (reasoning, masked monotone, S = 1" in text
+    assert "| reasoning | plain decoding | 0.800 (0.38 – 0.96, 5) | 3.00× (3.00 – 3.00) | 4.00 |" in text
+    assert "| coding | masked, S = 3, λ = 0.8 | not measured | | |" in text
     rows = list(report.lines(Store(tmp_path), MODELS))
     assert len(rows) == 5
-    assert all({"accuracy", "tau", "speedup"} <= set(row) for row in rows)
+    assert all({"accuracy", "tau"} <= set(row) for row in rows)
+    assert sum("speedup" in row for row in rows) == 2, "of the last machine"
+
+
+def test_the_readme_shows_what_is_stored():
+    """`python -m sdiff frontier --write README.md` brings it up to date."""
+    text = (bundled.PRECOMPUTED.parent / "README.md").read_text(encoding="utf-8")
+    shipped = readme.markdown(Store(bundled.PRECOMPUTED / "frontier"), bundled.names(bundled.PRECOMPUTED))
+    assert readme.between(text, "measured frontier", shipped) == text

@@ -11,6 +11,7 @@ import torch
 from sdiff import bundled, fetch
 from sdiff.acceptance import Lossless
 from sdiff.bench import quality
+from sdiff.bench.readme import between
 from sdiff.bench.settings import Setting
 from sdiff.bench.store import Store
 from sdiff.bench.sweep import Clock, measure_quality
@@ -394,6 +395,6 @@ def test_the_readme_shows_what_is_stored():
     """`python -m sdiff.training report --write README.md` brings it up to date."""
     text = (bundled.PRECOMPUTED.parent / "README.md").read_text(encoding="utf-8")
     table = evaluate.markdown(bundled.PRECOMPUTED, bundled.names(bundled.PRECOMPUTED))
-    assert evaluate.between(text, "measured models", table) == text
+    assert between(text, "measured models", table) == text
     with pytest.raises(ValueError, match="no line"):
-        evaluate.between(text, "unheard of", table)
+        between(text, "unheard of", table)

@@ -13,12 +13,13 @@ from typing import Any
 import torch
 
 from sdiff import bundled
-from sdiff.bench import report
+from sdiff.bench import readme, report
 from sdiff.bench.baselines import ENGINES, runner, to_transformers
 from sdiff.bench.quality import LANES, SEED, Bench
-from sdiff.bench.settings import LENIENCIES, STEPS, cuts, grid, paper, stages
+from sdiff.bench.settings import LENIENCIES, STEPS, cuts, grid, paper, shown, stages
 from sdiff.bench.store import Store
 from sdiff.bench.sweep import Clock, measure_quality, measure_speed
+from sdiff.bench.traces import record
 from sdiff.fetch import cache_folder
 from sdiff.frontier import Point, choose
 from sdiff.limits import weight_bytes
@@ -54,7 +55,9 @@ def bench(args: argparse.Namespace) -> int:
     tasks, store = tuple(args.tasks), Store(args.out or cache_folder() / "frontier")
     pair, models = load_pair(args.device, args.dtype, threads=args.threads), bundled.names(bundled.PRECOMPUTED)
     scale = pair.denoiser.scale
-    if args.quick:
+    if args.kind == "traces":
+        whole = record(pair, store.folder, list(dict.fromkeys(shown(tasks))), Clock(args.minutes))
+    elif args.quick:
         settings = grid(tasks, QUICK["steps"], QUICK["leniencies"])
         whole = measure_speed(pair, store, models, where(pair, scale), settings, args.prompts, Clock(QUICK["minutes"]))
     else:
@@ -83,6 +86,10 @@ def frontier(args: argparse.Namespace) -> int:
     shipped, models = Store(bundled.PRECOMPUTED / "frontier"), bundled.names(bundled.PRECOMPUTED)
     store = Store(args.folder) if args.folder else shipped
     decoded = store if len(store.rows("quality", models)) else shipped  # the laws are the same on every machine
+    if args.write:
+        text = args.write.read_text(encoding="utf-8")
+        args.write.write_text(readme.between(text, "measured frontier", readme.markdown(store, models)), encoding="utf-8")
+        return 0
     figures = report.report(store, models, decoded)
     if args.json:
         print(json.dumps(figures))

@@ -86,6 +86,11 @@ def cuts(tasks: tuple[str, ...]) -> list[Setting]:
     return _unique(iter([*rules, *blocks, *proposals, *banked, *paced]))
 
 
+def shown(tasks: tuple[str, ...] = TASKS) -> list[Setting]:
+    """The settings with a recorded decode to look at."""
+    return [*grid(tasks, (1, 2, 4, 8), (0.0, 0.2, 0.4, 0.8, 1.0)), *paper(tuple(t for t in tasks if t in GRADED))]
+
+
 def stages(tasks: tuple[str, ...] = TASKS, most: int = 300) -> Iterator[tuple[list[Setting], int]]:
     """(settings, problems each of them should have by then), so that every prefix is a useful sweep: first a coarse grid, then
     the whole one, then more problems where the headline figures are."""

@@ -16,6 +16,7 @@ import torch
 
 from sdiff import bundled
 from sdiff.bench.quality import SEED, Bench
+from sdiff.bench.readme import between
 from sdiff.bench.store import Store
 from sdiff.bench.sweep import Clock, measure_quality
 from sdiff.fetch import cache_folder, sha256
@@ -199,7 +200,7 @@ def print_report(args: argparse.Namespace) -> None:
         return
     if args.write:
         text = args.write.read_text(encoding="utf-8")
-        args.write.write_text(evaluate.between(text, "measured models", evaluate.markdown(args.out, models, args.n)), encoding="utf-8")
+        args.write.write_text(between(text, "measured models", evaluate.markdown(args.out, models, args.n)), encoding="utf-8")
         return
     for what, figure, kind, bar in evaluate.bars(figures):
         met = "not measured" if figure is None else "holds" if evaluate.reached(figure, kind, bar) else "MISSED"

@@ -148,15 +148,6 @@ def reached(figure: float, kind: str, bar: float) -> bool:
     return figure >= bar if kind == "≥" else figure <= bar
 
 
-def between(text: str, name: str, body: str) -> str:
-    """`text` with what stands between the marks of `name` replaced by `body`. Raises ValueError where there are no marks."""
-    start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-    if start not in text or end not in text:
-        raise ValueError(f"there is no line {start.strip()} with its end")
-    head, rest = text.split(start, 1)
-    return head + start + body + "\n" + rest[rest.index(end) :]
-
-
 def curves(precomputed: Path, models: dict[str, str]) -> list[tuple[str, int, list[float]]]:
     """(setting, its problems, acceptance at each position when examined) of every stored setting with drafts: where blocks end,
     and what more steps change."""
