@@ -114,14 +114,14 @@ def test_a_sheet_of_sums_is_worked_out_as_in_the_problems():
     for _ in range(200):
         prompt, solution = sheet(rng)
         asked, lines = prompt.splitlines()[1:], solution.splitlines()
-        assert len(asked) == len(lines) == 8
+        assert len(asked) == len(lines) == 4
         for sum_, line in zip(asked, lines, strict=True):
             a, operator, b = sum_.split()
             assert line == equation(int(a), operator, int(b))
             assert result_of(int(a), operator, int(b)) is not None
             seen.append(sum_)
     assert {sum_.split()[1] for sum_ in seen} == set(OPERATIONS)
-    assert len(set(seen)) > 1000
+    assert len(set(seen)) > 500
 
 
 def test_all_equations_are_right():

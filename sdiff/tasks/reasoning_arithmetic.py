@@ -54,7 +54,7 @@ def _quotient(a: int, _: str, b: int) -> str:
     return f"{tens * b} / {b} + {ones * b} / {b} = {tens} + {ones} = "
 
 
-def sheet(rng: random.Random, count: int = 8) -> tuple[str, str]:
+def sheet(rng: random.Random, count: int = 4) -> tuple[str, str]:
     """A sheet of sums without stories, for practice only, and its worked solution, one line each."""
     sums: list[tuple[int, str, int]] = []
     while len(sums) < count:

@@ -35,7 +35,7 @@ RATE, WARM_UP = 1e-3, 20
 MIX = {"reasoning": 5, "sums": 1, "coding": 1, "chat": 1}  # rows per step on a CPU; reasoning is learnt the slowest
 BATCH = sum(MIX.values())
 DIGIT = 2.0  # weight of a digit: one wrong digit spoils an answer, other words only sound different
-LONGEST, CHAT_TOKENS = 320, 96
+LONGEST, CHAT_TOKENS, OPEN_ROWS = 320, 96, 300
 SEED = 7
 
 
@@ -101,8 +101,8 @@ class Training:
 
     @torch.no_grad()
     def original(self, chat: list[Row]) -> list[Example]:
-        """Open prompts with what the unadapted verifier thought at the first CHAT_TOKENS of its own answers."""
-        rows = [Example(row.prompt, row.answer[:CHAT_TOKENS]) for row in chat]
+        """Some open prompts with what the unadapted verifier thought at the first CHAT_TOKENS of its own answers."""
+        rows = [Example(row.prompt, row.answer[:CHAT_TOKENS]) for row in chat[:OPEN_ROWS]]
         result = []
         for i in range(0, len(rows), BATCH):
             hidden, _, of = self.hidden(rows[i : i + BATCH])

@@ -71,7 +71,7 @@ def noisy_blocks(clean: Tensor, size: int, generator: torch.Generator, noise: st
     """Corrupt blocks [N, n] of draft ids (−2: cannot be shown). → canvas, level [N, n].
 
     Three kinds: pure noise (step 1 of any schedule); a settled prefix before pure noise (what left-to-right proposals
-    meet later); and, mostly under uniform noise, one level t for the whole block, often the last one of a schedule of 2, 4
+    meet later, short ones more often: groups are small at first); and, mostly under uniform noise, one level t for the whole block, often the last one of a schedule of 2, 4
     or 8 steps (what ancestral sampling meets). A settled prefix ends before the first token that cannot be shown.
     """
     count, n = clean.shape
@@ -82,7 +82,7 @@ def noisy_blocks(clean: Tensor, size: int, generator: torch.Generator, noise: st
 
     as_mask = uniform(count, 1) < {"masked": 1.0, "uniform": 0.0, "both": 0.5}[noise]
     mode, prefixed = uniform(count, 1), torch.where(as_mask, 0.95, 0.7)
-    settled = (torch.arange(n, device=device) < (uniform(count, 1) * (n - 1)).ceil()) & (clean >= 0).cumprod(-1).bool()
+    settled = (torch.arange(n, device=device) < (uniform(count, 1) ** 1.5 * (n - 1)).ceil()) & (clean >= 0).cumprod(-1).bool()
     last = torch.tensor([1 / 2, 1 / 4, 1 / 8], device=device)[(uniform(count, 1) * 3).long()]
     t = torch.where(uniform(count, 1) < 0.75, last, uniform(count, 1)).expand(count, n)
     level = torch.where((mode >= PURE) & (mode < prefixed) & settled, 0.0, torch.ones(count, n, device=device))
