@@ -405,6 +405,16 @@ def test_the_report_of_nothing_is_null_and_of_something_its_figures(tmp_path):
     assert sum("speedup" in row for row in rows) == 2, "of the last machine"
 
 
+def test_the_banked_budget_is_compared_at_equal_mean_tv():
+    fixed = [Setting("reasoning", "masked", 4, lam) for lam in (0.0, 0.4)]
+    bank = Setting("reasoning", "masked", 4, 0.1, "tv_bank")
+    rows = pd.concat([table([outcome(i, tv=tv) for i in range(3)], s) for s, tv in zip([*fixed, bank], (0.0, 4.0, 2.0), strict=True)])
+    timings = pd.DataFrame([timing(i, 20 * pace, 20, s) for s, pace in zip([*fixed, bank], (2.0, 3.0, 2.6), strict=True) for i in range(3)])
+    assert report.adaptive_gain(rows, timings, "reasoning") == {"ratio": 1.04, "tv": 0.1, "setting": bank.name}
+    assert report.adaptive_gain(rows[rows["rule"] == "tv"], timings, "reasoning") is None
+    assert report.adaptive_gain(rows, timings, "chat") is None
+
+
 def test_the_readme_shows_what_is_stored():
     """`python -m sdiff frontier --write README.md` brings it up to date."""
     text = (bundled.PRECOMPUTED.parent / "README.md").read_text(encoding="utf-8")

@@ -43,6 +43,10 @@ def headlines(store: Store, models: dict[str, str], figures: dict[str, Any]) -> 
                 lines.append(f"- {task}, {noise}, both knobs against leniency alone: {row['ratio']:.2f}× ({row['low']:.2f} – {row['high']:.2f}) as fast, "
                              f"quality {row['quality_difference']:+.3f} ({row['joint']} against {row['single']}; picked on half of the problems, "
                              "compared on the other).")  # fmt: skip
+        if row := figures["adaptive_gain_settings"][task]:
+            lines.append(
+                f"- {task}, a banked budget against fixed leniency at equal mean TV ({row['tv']:.3f}): {row['ratio']:.2f}× as fast at best ({row['setting']})."
+            )
     if figures["cycle_cost"]:
         lines.append(f"- One cycle at S = 1 costs {figures['cycle_cost']:.2f} plainly decoded tokens.")
     if figures["plain_vs_transformers"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def joint_ratio(decoded: pd.DataFrame, timed: pd.DataFrame, task: str, noise: st
     qualities. Picking and comparing on the same problems could never show less than 1.
     """
     halves = [with_noise(points(decoded[decoded["problem"] % 2 == k], timed[timed["problem"] % 2 == k], task), noise) for k in (0, 1)]
-    picked = [row for row in equal_quality([p for p in halves[0] if p.steps], "leniency") if row[1].steps > 1 or row[2] == 1]
+    picked = equal_quality([p for p in halves[0] if p.steps], "leniency")
     if not picked or all(p.steps <= 1 for p in halves[0]):
         return None
     single, joint, _ = max(picked, key=lambda row: row[2])
@@ -74,6 +75,25 @@ def joint_ratio(decoded: pd.DataFrame, timed: pd.DataFrame, task: str, noise: st
     low, high = np.nanpercentile(both.speed_draws / one.speed_draws, [2.5, 97.5])
     return {"ratio": round(both.speed / one.speed, 3), "low": round(float(low), 3), "high": round(float(high), 3), "single": one.name,
             "joint": both.name, "quality": round(both.quality, 4), "quality_difference": round(both.quality - one.quality, 4)}  # fmt: skip
+
+
+def adaptive_gain(decoded: pd.DataFrame, timed: pd.DataFrame, task: str) -> dict[str, Any] | None:
+    """The banked budget against fixed leniency at equal mean TV: the best ratio of speeds over steps and budgets, below 1 where it loses.
+
+    Fixed settings of the grid are joined by straight lines between neighbouring λ of the same noise and steps.
+    """
+    seconds = by_setting(timed)
+    spots = {s: (q["tv"], speed(seconds[s])["speedup"]) for s, rows in by_setting(decoded[decoded["task"] == task]).items()
+             if s in seconds and s.noise and (q := quality(rows))}  # fmt: skip
+    found = []
+    for adaptive, (tv, pace) in spots.items():
+        if adaptive.rule != "tv_bank":
+            continue
+        line = sorted(spots[s] for s in spots if s == replace(adaptive, rule="tv", leniency=s.leniency))
+        if line and line[0][0] <= tv <= line[-1][0]:
+            fixed = float(np.interp(tv, *zip(*line, strict=True)))
+            found.append({"ratio": round(pace / fixed, 3), "tv": round(tv, 4), "setting": adaptive.name})
+    return max(found, key=lambda row: row["ratio"], default=None)
 
 
 def last_run(store: Store, models: dict[str, str]) -> dict[str, Any]:
@@ -104,6 +124,7 @@ def report(store: Store, models: dict[str, str], decoded: Store | None = None) -
     gains = {
         task: gain([p for noise in NOISES for p in with_noise(every[task], noise)], "leniency") if every[task] else None for task in TASKS
     }
+    adaptive = {task: adaptive_gain(decoded, timed, task) for task in TASKS}
     milliseconds = next((ms for task in TASKS if (ms := plain_ms(timed, task))), None)
     known = milliseconds and run.get("gigabytes_per_second")
     return {
@@ -114,7 +135,8 @@ def report(store: Store, models: dict[str, str], decoded: Store | None = None) -
         "joint_vs_single": {task: {noise: row and row["ratio"] for noise, row in rows.items()} for task, rows in ratios.items()},
         "joint_vs_single_settings": ratios,
         "hypervolume_gain": {task: row and _number(row["ratio"]) for task, row in gains.items()},
-        "adaptive_gain": dict.fromkeys(TASKS),
+        "adaptive_gain": {task: row and row["ratio"] for task, row in adaptive.items()},
+        "adaptive_gain_settings": adaptive,
         "points": sum(map(len, every.values())),
         "hardware": {k: v for k, v in run.items() if k not in ("id", "pass", "models")} or None,
     }
