@@ -117,6 +117,24 @@ def test_batched_reading_equals_the_decoders_verifier(model):
         torch.testing.assert_close(values[0], verifier.cache[layer, 1, 0, :, :7], atol=1e-5, rtol=1e-5)
 
 
+def test_a_common_prefix_is_read_once_and_changes_nothing(model):
+    ids = torch.tensor([[1, 7, 30, 12, 55, 3, 8], [1, 7, 30, 9, 9, 2, 4], [1, 7, 30, 60, 1, 7, 30]])
+    assert teacher.common_prefix(ids.tolist()) == 3
+    assert teacher.common_prefix([[1, 2, 3], [1, 2]]) == 1, "something is left of each"
+    assert teacher.common_prefix([[5, 6]]) == 1
+    once, again = copy.deepcopy(model).requires_grad_(True), copy.deepcopy(model).requires_grad_(True)
+    past, hidden = teacher.read(once, ids, (0, 2))
+    shared_past, shared_hidden = teacher.read(again, ids, (0, 2), prefix=3)
+    torch.testing.assert_close(shared_hidden, hidden, atol=1e-5, rtol=1e-5)
+    for one, other in zip(past, shared_past, strict=True):
+        torch.testing.assert_close(other, one, atol=1e-5, rtol=1e-5)
+    hidden[:, 3:].square().sum().backward()
+    shared_hidden[:, 3:].square().sum().backward()
+    for (name, one), (_, other) in zip(once.named_parameters(), again.named_parameters(), strict=True):
+        if one.grad is not None:
+            torch.testing.assert_close(other.grad, one.grad, atol=1e-3, rtol=1e-3, msg=name)
+
+
 # ── the corpus ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -26,7 +26,7 @@ from sdiff.many import padded
 from sdiff.tasks import items
 from sdiff.tasks.reasoning_arithmetic import sheet
 from sdiff.training.corpus import Row, chat_tokens
-from sdiff.training.teacher import read
+from sdiff.training.teacher import common_prefix, read
 from sdiff.verifier import Llama
 
 RANK, ALPHA = 16, 32
@@ -111,11 +111,12 @@ class Training:
 
     def hidden(self, rows: list[Example]) -> tuple[Tensor, Tensor, Tensor]:
         """Last hidden states before every answer token [N, width], the token there [N], and its row [N]."""
-        ids, lengths = padded([row.prompt + row.answer for row in rows], self.device)
+        texts = [row.prompt + row.answer for row in rows]
+        ids, lengths = padded(texts, self.device)
         time = torch.arange(ids.shape[1], device=self.device)
         first = torch.tensor([[len(row.prompt)] for row in rows], device=self.device)
         here = (time >= first) & (time < torch.tensor(lengths, device=self.device)[:, None])
-        _, last = read(self.model, ids[:, :-1])
+        _, last = read(self.model, ids[:, :-1], prefix=common_prefix([text[:-1] for text in texts]))
         return last[here[:, 1:]], ids[here], here.nonzero()[:, 0]
 
     def loss(self, rows: list[Example]) -> Tensor:

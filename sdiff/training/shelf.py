@@ -8,7 +8,7 @@ from torch import Tensor
 
 from sdiff.many import padded
 from sdiff.training.corpus import TEMPERATURE, Row
-from sdiff.training.teacher import read
+from sdiff.training.teacher import common_prefix, read
 from sdiff.verifier import Llama
 
 TOGETHER = 8  # answers read in one pass
@@ -36,8 +36,9 @@ class Shelf:
         """Keys and values per source [B, heads, T, D], hidden states [B, T, width], surprise [B, T]; zero-padded."""
         missing = [i for i in dict.fromkeys(rows) if i not in self.kept]
         if missing:
-            ids, lengths = padded([self.corpus[i].prompt + self.corpus[i].answer for i in missing], self.model.embedding.device)
-            past, hidden = read(self.model, ids, self.sources)
+            texts = [self.corpus[i].prompt + self.corpus[i].answer for i in missing]
+            ids, lengths = padded(texts, self.model.embedding.device)
+            past, hidden = read(self.model, ids, self.sources, common_prefix(texts))
             for lane, (i, length) in enumerate(zip(missing, lengths, strict=True)):
                 keys_values = torch.stack([torch.stack([k[lane, :, :length], v[lane, :, :length]]) for k, v in past])
                 first = len(self.corpus[i].prompt)  # of the prompt only the last token is ever an anchor, and it surprises nobody

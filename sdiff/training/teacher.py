@@ -5,6 +5,7 @@ The decoder's `Verifier` serves one sequence; training wants many at once, on th
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -21,25 +22,38 @@ from sdiff.verifier import Llama
 Tag = TypeVar("Tag")
 
 
-def read(model: Llama, ids: Tensor, sources: Iterable[int] = ()) -> tuple[list[tuple[Tensor, Tensor]], Tensor]:
+def read(model: Llama, ids: Tensor, sources: Iterable[int] = (), prefix: int = 0) -> tuple[list[tuple[Tensor, Tensor]], Tensor]:
     """Read ids [B, T] (right-padded; padding only follows). → keys and values of `sources`, last hidden [B, T, width].
 
-    Gradients flow if the weights want them.
+    The first `prefix` tokens are the same in all rows and are read once for all. Gradients flow if the weights want them.
     """
-    d, time = model.d, ids.shape[1]
-    table = rotary_table(time, d.head_width, d.rope_base, ids.device).to(model.embedding.dtype)[:, :, None]
+    d, (batch, time) = model.d, ids.shape
+    shared, known = read(model, ids[:1, :prefix], range(d.layers)) if prefix else ([], None)
+    table = rotary_table(time, d.head_width, d.rope_base, ids.device).to(model.embedding.dtype)[:, prefix:, None]
+    mask = torch.ones(time - prefix, time, dtype=torch.bool, device=ids.device).tril(prefix) if prefix else None
     wanted, past = set(sources), []
-    x = model.embedding[ids]
+    x = model.embedding[ids[:, prefix:]]
     for i, layer in enumerate(model.layers):
 
         def store_and_attend(q: Tensor, k: Tensor, v: Tensor, i: int = i) -> Tensor:
             q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+            if prefix:
+                k, v = (torch.cat([old.expand(batch, -1, -1, -1), new], 2) for old, new in zip(shared[i], (k, v), strict=True))
             if i in wanted:
                 past.append((k, v))
-            return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2).flatten(2)
+            attended = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None, enable_gqa=True)
+            return attended.transpose(1, 2).flatten(2)
 
         x = layer(x, table, store_and_attend)
-    return past, rms_norm(x, model.norm, d.epsilon)
+    hidden = rms_norm(x, model.norm, d.epsilon)
+    return past, hidden if known is None else torch.cat([known.expand(batch, -1, -1), hidden], 1)
+
+
+def common_prefix(texts: Sequence[Sequence[int]]) -> int:
+    """How many tokens all texts begin with; one of each is left over."""
+    shortest = min(map(len, texts))
+    same = sum(1 for _ in itertools.takewhile(lambda tokens: len(set(tokens)) == 1, zip(*texts, strict=False)))
+    return min(same, shortest - 1)
 
 
 class ManyDice(Dice):
