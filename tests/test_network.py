@@ -159,7 +159,7 @@ def test_tokens_from_the_anchor_on_are_hidden_and_tokens_before_it_seen(model, n
         for a in range(3):
             after, before, at = form(), form(), int(f.at[b, a])
             after.ids[b, at + 1 :] = (after.ids[b, at + 1 :] + 7) % 61
-            assert gap(after.logits(model, network)[b, a], base[b, a]) <= 1e-6
+            assert gap(after.logits(model, network)[b, a], base[b, a]) <= 2e-5
             if at:
                 before.ids[b, at - 1] = (before.ids[b, at - 1] + 7) % 61
                 assert gap(before.logits(model, network)[b, a], base[b, a]) > 1e-3
@@ -233,7 +233,7 @@ def test_the_cache_is_read_only_as_far_as_it_is_valid(model, network):
     verifier.rollback(9)
     denoiser = CachedDenoiser(network, verifier, 1.0)
     denoiser.start(context)
-    assert gap(denoiser.predict(canvas, level), cached(model, network, context, canvas, level)) <= 1e-6
+    assert gap(denoiser.predict(canvas, level), cached(model, network, context, canvas, level)) <= 2e-5
 
 
 def test_drafting_works_at_both_ends_of_the_context(model, network):

@@ -118,7 +118,7 @@ def test_sets_print_alike_in_every_run():
     ("program", "last"),
     [
         ("x = (", "SyntaxError: '(' was never closed"),
-        ("print(1)\0", "SyntaxError: source code string cannot contain null bytes"),
+        ("print(1)\0", "null bytes"),  # a ValueError before Python 3.11.4
         ("print('\udc80')", "SyntaxError"),
         ("(" * 5000, "SyntaxError"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
@@ -130,7 +130,7 @@ def test_errors(program: str, last: str):
     outcome = bounded(program)
     assert outcome.status == "error"
     final = outcome.stderr.strip().splitlines()[-1]
-    assert final.startswith(last) or (last in final and "null bytes" in last)
+    assert final.startswith(last) or final.endswith(last)
     assert "confinement.py" not in outcome.stderr
 
 

@@ -9,10 +9,10 @@ import string
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from apart import run_async
 
 from sdiff import trace as t
 from sdiff.measures import rates, statistics, wilson
@@ -25,12 +25,6 @@ from sdiff.ui.numbers import numbers, summary
 from sdiff.ui.page import RECORDED, build, recording
 
 # --------------------------------------------------------------------------------- templates and words
-
-
-def run_async(coroutine):
-    """asyncio.run on a thread of its own: browser tests keep an event loop running in the main one."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, coroutine).result()
 
 
 def test_templates_hold_nothing_that_gradio_would_run():

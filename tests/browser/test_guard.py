@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from apart import run_async
 
 from sdiff.ui.guard import Guard
 
@@ -22,7 +22,7 @@ def call(guard: Guard, path: str, body: bytes = b"", method: str = "POST", decla
         await guard({"type": "http", "method": method, "path": path, "headers": headers, "client": ("1.2.3.4", 1)}, receive, send)
         return sent[0]["status"]
 
-    return asyncio.run(scenario())
+    return run_async(scenario())
 
 
 async def echo(_, receive, send):
