@@ -76,16 +76,21 @@ def bench(args: argparse.Namespace) -> int:
             whole &= measure_speed(
                 pair, store, models, where(pair, scale), list(dict.fromkeys(settings)), args.prompts, Clock(share), engines=engines
             )
-    print(f"{'everything is measured' if whole else 'time is up; the same command goes on from here'}")
+    print("everything is measured" if whole else "time is up; the same command goes on from here")
     print(f"what it amounts to: python -m sdiff frontier {store.folder}")
     return 0
 
 
-def frontier(args: argparse.Namespace) -> int:
-    """Print what the stored measurements amount to. → exit status"""
+def stored(args: argparse.Namespace) -> tuple[Store, Store, dict[str, str]]:
+    """The store asked for, the one to take quality from (the laws are the same on every machine), and what names the models."""
     shipped, models = Store(bundled.PRECOMPUTED / "frontier"), bundled.names(bundled.PRECOMPUTED)
     store = Store(args.folder) if args.folder else shipped
-    decoded = store if len(store.rows("quality", models)) else shipped  # the laws are the same on every machine
+    return store, store if len(store.rows("quality", models)) else shipped, models
+
+
+def frontier(args: argparse.Namespace) -> int:
+    """Print what the stored measurements amount to. → exit status"""
+    store, decoded, models = stored(args)
     if args.write:
         text = args.write.read_text(encoding="utf-8")
         args.write.write_text(readme.between(text, "measured frontier", readme.markdown(store, models)), encoding="utf-8")
@@ -117,9 +122,7 @@ def frontier(args: argparse.Namespace) -> int:
 
 def recommend(args: argparse.Namespace) -> int:
     """Print the setting for a stated quality or speed, the runner-up and what speaks against its neighbours. → exit status"""
-    shipped, models = Store(bundled.PRECOMPUTED / "frontier"), bundled.names(bundled.PRECOMPUTED)
-    store = Store(args.folder) if args.folder else shipped
-    decoded = store if len(store.rows("quality", models)) else shipped
+    store, decoded, models = stored(args)
     task = args.task or route(args.prompt or "")
     every = report.measured_points(store, models, task, decoded)
     if not every:

@@ -50,7 +50,7 @@ class Example:
 
 
 def worked(tokenizer: Any, task: str, split: str, seed: int = SEED) -> Iterator[Example]:
-    """Problems with their worked solutions as token ids, endless; `task` "sums": sheets of them, a third of wrong answers were wrong sums."""
+    """Problems with their worked solutions as token ids, endless; `task` "sums": sheets of sums alone."""
     rng = random.Random(seed)
     texts = (sheet(rng) for _ in itertools.count()) if task == "sums" else ((i.prompt, i.solution) for i in items(task, split, seed))
     for asked, solution in texts:

@@ -22,7 +22,7 @@ from sdiff.many import padded
 from sdiff.request import NOISES
 from sdiff.tasks import TASKS
 from sdiff.trace import Denoise, Event, Verify
-from sdiff.training.corpus import Row
+from sdiff.training.corpus import TEMPERATURE, Row
 from sdiff.training.teacher import read
 from sdiff.verifier import Llama
 
@@ -139,7 +139,7 @@ def markdown(precomputed: Path, models: dict[str, str], least: int = 300) -> str
         body.append(f"| {what} | {'not measured' if figure is None else f'{figure:g}'} | {kind} {bar:g} | {met} |")
     runs = [run for run in Store(precomputed / "frontier").about["runs"] if run["models"] == models]
     where = {f"{run['name']}, {run['dtype']}, {run['threads']} threads, torch {run['torch']}, {run['date']}" for run in runs}
-    note = f"Test split, n = {least} problems per task and setting, temperature 0.7"
+    note = f"Test split, n = {least} problems per task and setting, temperature {TEMPERATURE:g}"
     return "\n".join([*body, "", f"{note}; {'; '.join(sorted(where))}." if where else f"{note}."])
 
 
