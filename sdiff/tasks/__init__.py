@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib
 import random
 import zlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,13 +20,17 @@ EXTRA = ("humaneval",)  # only where its package is installed, and only to test
 
 @dataclass(frozen=True)
 class Item:
-    """One problem. `solution`: a worked answer as the adapter learns it, "" where there is none; `key`: what the grader compares with."""
+    """One problem. `solution`: a worked answer as the adapter learns it, "" where there is none; `key`: what the grader compares with.
+
+    `wordings`: every text that `solution` could have been, with its probability.
+    """
 
     task: str
     family: str
     prompt: str
     solution: str = ""
     key: dict[str, Any] = field(default_factory=dict)
+    wordings: dict[str, float] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,17 @@ def split_of(*parameters: object) -> str:
     """The split that a draw of parameters belongs to, by its hash: 80 % train, 10 % validation, 10 % test."""
     bucket = zlib.crc32(repr(parameters).encode()) % 10
     return SPLITS[max(0, bucket - 7)]
+
+
+def shares(texts: Iterable[str]) -> dict[str, float]:
+    """Texts, all as probable, with their probabilities; a text that comes twice counts twice."""
+    counts = Counter(texts)
+    return {text: n / counts.total() for text, n in counts.items()}
+
+
+def drawn(wordings: dict[str, float], rng: random.Random) -> str:
+    """One of the texts, drawn by their probabilities."""
+    return rng.choices(list(wordings), list(wordings.values()))[0]
 
 
 def mixed(families: list[tuple[str, Callable[[random.Random], Item | None]]], seed: int) -> Iterator[Item]:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from random import Random
 
-from sdiff.tasks import Item, split_of
+from sdiff.tasks import Item, drawn, shares, split_of
 from sdiff.tasks.coding_composed import Problem, choose, composed, fill, tested
 from sdiff.tasks.coding_grade import grade
 from sdiff.tasks.coding_specs import WORDS, Way, lines
 from sdiff.tasks.coding_written import CLASSES, FUNCTIONS, ROLES, Class, Function
 
-__all__ = ["builders", "families", "grade", "pieces", "request", "solution", "solutions"]
+__all__ = ["builders", "families", "grade", "pieces", "request", "solution", "wordings"]
 
 FRAMES = (
     "Write a Python function `$sig` that returns $what.",
@@ -94,17 +95,15 @@ def indented(body: str) -> str:
     return re.sub(r"^(?=.)", "    ", body, flags=re.MULTILINE)
 
 
-def solution(problem: Problem, way: Way, finish: str, rng: Random) -> str:
+def solution(problem: Problem, way: Way, finish: str, opening: str, closing: str) -> str:
     """One worked solution. `finish`: "plain", "told" with a sentence behind the code, or "documented" with that and a docstring."""
     head = f"class {problem.name}" if problem.kind == "class" else f"def {problem.name}({', '.join(problem.arguments)})"
     body = indented(fill(way.body, problem.names))
     if finish == "documented":
         summary = f"Keeps its {problem.names['state']} up to date." if problem.kind == "class" else f"Return {problem.what}."
         body = f'    """{summary}"""\n{body}'
-    opening = rng.choice((f"Here is the {problem.kind}:", f"This {problem.kind} does it:", *way.openings))
     text = f"{fill(opening, problem.names)}\n\n```python\n{way.imports + chr(10) * 3 if way.imports else ''}{head}:\n{body}\n```"
-    closings = (*way.closings, *problem.closings) or ("Each object keeps its own state.", "The constructor sets the state at first.")
-    return text if finish == "plain" else f"{text}\n\n{fill(rng.choice(closings), problem.names)}"
+    return text if finish == "plain" else f"{text}\n\n{fill(closing, problem.names)}"
 
 
 def finishes(way: Way) -> tuple[str, ...]:
@@ -112,9 +111,16 @@ def finishes(way: Way) -> tuple[str, ...]:
     return ("plain", "told", "documented") if "\n" in way.body else ("told", "documented")
 
 
-def solutions(problem: Problem, rng: Random) -> list[str]:
-    """Every way of writing it with every finish."""
-    return [solution(problem, way, finish, rng) for way in problem.ways for finish in finishes(way)]
+def wordings(problem: Problem) -> dict[str, float]:
+    """Every way of writing the solution under the problem's names, with its probability: a way, a finish, an opening, a closing."""
+    found: dict[str, float] = {}
+    for way in problem.ways:
+        openings = (f"Here is the {problem.kind}:", f"This {problem.kind} does it:", *way.openings)
+        closings = (*way.closings, *problem.closings) or ("Each object keeps its own state.", "The constructor sets the state at first.")
+        texts = shares(solution(problem, way, *joints) for joints in product(finishes(way), openings, closings))
+        for text, share in texts.items():
+            found[text] = found.get(text, 0) + share / len(problem.ways)
+    return found
 
 
 def draw(family: str, split: str, build: Callable[[Random], Problem], rng: Random) -> Item | None:
@@ -122,9 +128,8 @@ def draw(family: str, split: str, build: Callable[[Random], Problem], rng: Rando
     problem = build(rng)
     if problem.parameters and split_of(family, *problem.parameters) != split:
         return None
-    way = rng.choice(problem.ways)
-    text = solution(problem, way, rng.choice(finishes(way)), rng)
-    return Item("coding", family, request(problem, rng), text, {"name": problem.name, "tests": problem.tests})
+    texts = wordings(problem)
+    return Item("coding", family, request(problem, rng), drawn(texts, rng), {"name": problem.name, "tests": problem.tests}, texts)
 
 
 def builders(split: str) -> dict[str, Callable[[Random], Problem]]:

@@ -8,12 +8,13 @@ the wording is drawn at every joint from a few alternatives that share no words,
 from __future__ import annotations
 
 import functools
+import itertools
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
-from sdiff.tasks import Grade, Item, reasoning_combined, reasoning_counting, reasoning_measuring, reasoning_stories
+from sdiff.tasks import Grade, Item, drawn, reasoning_combined, reasoning_counting, reasoning_measuring, reasoning_stories, shares
 from sdiff.tasks.reasoning_families import ASIDES, PERSONS, Family, Problem
 from sdiff.tasks.reasoning_stories import Story
 
@@ -49,7 +50,8 @@ def draw(family: Family | Story, rng: random.Random) -> Item | None:
     problem = family.problem(rng)
     if problem is None:
         return None
-    return Item("reasoning", family.name, question(problem, rng), rng.choice(STYLES)(problem, rng), {"answer": problem.answer})
+    texts = wordings(problem)
+    return Item("reasoning", family.name, question(problem, rng), drawn(texts, rng), {"answer": problem.answer}, texts)
 
 
 def question(problem: Problem, rng: random.Random) -> str:
@@ -67,34 +69,31 @@ def upper_first(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def turns(rng: random.Random) -> list[int]:
-    """An order for three alternatives: a solution of up to three steps says none of them twice."""
-    return rng.sample(range(3), 3)
+def wordings(problem: Problem) -> dict[str, float]:
+    """Every way of writing the solution: a style, how it begins, an order for its three ways of telling a step (none comes twice), how it closes."""
+    joints = itertools.product(STYLES, range(3), itertools.permutations(range(3)), CLOSING)
+    return shares(f"{style(problem, begins, turns)}{closing} {problem.end} The answer is {problem.answer}." for style, begins, turns, closing in joints)
 
 
-def ending(problem: Problem, rng: random.Random) -> str:
-    return f"{rng.choice(CLOSING)} {problem.end} The answer is {problem.answer}."
-
-
-def by_goal(problem: Problem, rng: random.Random) -> str:
-    told = [f"{rng.choice(GOALS)} {problem.steps[-1][0]}."]
-    for i, (label, _, shown) in zip(turns(rng), problem.steps, strict=False):
+def by_goal(problem: Problem, begins: int, turns: Sequence[int]) -> str:
+    told = [f"{GOALS[begins]} {problem.steps[-1][0]}."]
+    for i, (label, _, shown) in zip(turns, problem.steps, strict=False):
         told.append(TOLD[i].format(label=label, Label=upper_first(label), equation=shown))
-    return " ".join([*told, ending(problem, rng)])
+    return " ".join([*told, ""])
 
 
-def in_lines(problem: Problem, rng: random.Random) -> str:
-    lines = [f"{rng.choice(HEADS)} {problem.steps[-1][0]}:"]
-    for i, (label, _, shown) in zip(turns(rng), problem.steps, strict=False):
+def in_lines(problem: Problem, begins: int, turns: Sequence[int]) -> str:
+    lines = [f"{HEADS[begins]} {problem.steps[-1][0]}:"]
+    for i, (label, _, shown) in zip(turns, problem.steps, strict=False):
         lines.append(f"{len(lines)}. " + LINES[i].format(label=label, Label=upper_first(label), equation=shown))
-    return "\n".join([*lines, ending(problem, rng)])
+    return "\n".join([*lines, ""])
 
 
-def in_turn(problem: Problem, rng: random.Random) -> str:
-    told = [f"{rng.choice(AIMS)} {problem.steps[-1][0]}."]
-    for k, (i, (label, _, shown)) in enumerate(zip(turns(rng), problem.steps, strict=False)):
+def in_turn(problem: Problem, begins: int, turns: Sequence[int]) -> str:
+    told = [f"{AIMS[begins]} {problem.steps[-1][0]}."]
+    for k, (i, (label, _, shown)) in enumerate(zip(turns, problem.steps, strict=False)):
         told.append(f"{(NEXT if k else FIRST)[i]} {label}: {shown}.")
-    return " ".join([*told, ending(problem, rng)])
+    return " ".join([*told, ""])
 
 
 STYLES = (by_goal, in_lines, in_turn)

@@ -12,7 +12,7 @@ import math
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from sdiff.layers import bf16_native
 from sdiff.many import padded
@@ -41,23 +42,45 @@ SEED = 7
 
 @dataclass(frozen=True)
 class Example:
-    """One row to learn from. `original` [n, width]: last hidden states of the unadapted verifier before each answer token;
-    where it is given, the target is that verifier's law instead of the text."""
+    """One row to learn from: the n tokens of an answer.
+
+    `laws`: for each of them, every token that could have stood there with its probability; where given, the target instead of the token.
+    `original` [n, width]: last hidden states of the unadapted verifier before each; where given, the target is that verifier's law.
+    """
 
     prompt: list[int]
     answer: list[int]
+    laws: list[dict[int, float]] | None = None
     original: Tensor | None = None
+
+
+def next_laws(answer: list[int], wordings: list[tuple[list[int], float]]) -> list[dict[int, float]]:
+    """The law of each token of `answer` behind those before it, for an answer drawn from `wordings` (tokens, probability).
+
+    With it as the target, the draw of a wording adds no noise to the gradient: most of the entropy of a worked solution lies in the wording.
+    No wording may begin with another whole one.
+    """
+    laws = []
+    for i, token in enumerate(answer):
+        law: dict[int, float] = {}
+        for text, share in wordings:
+            law[text[i]] = law.get(text[i], 0) + share
+        total = sum(law.values())
+        laws.append({other: share / total for other, share in law.items()})
+        wordings = [(text, share) for text, share in wordings if text[i] == token]
+    return laws
 
 
 def worked(tokenizer: Any, task: str, split: str, seed: int = SEED) -> Iterator[Example]:
     """Problems with their worked solutions as token ids, endless; `task` "sums": sheets of sums alone."""
     rng = random.Random(seed)
-    texts = (sheet(rng) for _ in itertools.count()) if task == "sums" else ((i.prompt, i.solution) for i in items(task, split, seed))
-    for asked, solution in texts:
-        answer = [*tokenizer.encode(solution, add_special_tokens=False), tokenizer.eos_token_id]
-        prompt = chat_tokens(tokenizer, asked)
+    sums = ((asked, solution, {solution: 1.0}) for asked, solution in (sheet(rng) for _ in itertools.count()))
+    texts = sums if task == "sums" else ((i.prompt, i.solution, i.wordings) for i in items(task, split, seed))
+    for asked, solution, wordings in texts:
+        tokens = {text: [*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id] for text in wordings}
+        prompt, answer = chat_tokens(tokenizer, asked), tokens[solution]
         if len(prompt) + len(answer) <= LONGEST:
-            yield Example(prompt, answer)
+            yield Example(prompt, answer, next_laws(answer, [(tokens[text], share) for text, share in wordings.items()]))
 
 
 def batches(tokenizer: Any, chat: list[Example], size: int, seed: int) -> Iterator[list[Example]]:
@@ -106,7 +129,7 @@ class Training:
         result = []
         for i in range(0, len(rows), BATCH):
             hidden, _, of = self.hidden(rows[i : i + BATCH])
-            result += [Example(r.prompt, r.answer, hidden[of == j]) for j, r in enumerate(rows[i : i + BATCH])]
+            result += [replace(r, original=hidden[of == j]) for j, r in enumerate(rows[i : i + BATCH])]
         return result
 
     def hidden(self, rows: list[Example]) -> tuple[Tensor, Tensor, Tensor]:
@@ -120,13 +143,16 @@ class Training:
         return last[here[:, 1:]], ids[here], here.nonzero()[:, 0]
 
     def loss(self, rows: list[Example]) -> Tensor:
-        """Mean over answer tokens of the cross-entropy against the solution's token, or the unadapted law on open prompts."""
+        """Mean over answer tokens of the cross-entropy against the law of the solution's wordings, or the unadapted law on open prompts."""
         with autocast(self.device):
             hidden, token, row = self.hidden(rows)
             open_rows = [i for i, r in enumerate(rows) if r.original is not None]
             chat = torch.isin(row, torch.tensor(open_rows, device=self.device))
-            logits = F.linear(hidden[~chat], self.model.embedding).float()
-            losses = F.cross_entropy(logits, token[~chat], self.weight, reduction="sum")
+            laws = [law for r in rows if r.original is None for law in r.laws or ({token: 1.0} for token in r.answer)]
+            could = pad_sequence([torch.tensor(list(law)) for law in laws], batch_first=True).to(self.device)
+            shares = pad_sequence([torch.tensor(list(law.values())) for law in laws], batch_first=True).to(self.device)
+            log_q = F.linear(hidden[~chat], self.model.embedding).float().log_softmax(-1)
+            losses = -(log_q.gather(1, could) * self.weight[could] * shares).sum()
             if open_rows:
                 original = torch.cat([rows[i].original for i in open_rows]).to(hidden.dtype)
                 law = F.linear(original, self.model.embedding).float().softmax(-1)
