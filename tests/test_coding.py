@@ -44,7 +44,7 @@ def first_fault(code: str, tests: list[dict[str, str]]) -> str:
 
 def problems(split: str, name: str, n: int):
     rng = random.Random(name)
-    return [coding.builders(split)[name](rng) for _ in range(n)], rng
+    return [coding.builders(split)[name](rng) for _ in range(n)]
 
 
 def test_enough_families_each_in_one_split():
@@ -68,7 +68,7 @@ def test_every_held_out_family_recombines_pieces_of_train():
 
 @pytest.mark.parametrize(("split", "name"), FAMILIES)
 def test_solutions_pass_and_wrong_ones_fail(split, name):
-    drawn, rng = problems(split, name, 20)
+    drawn = problems(split, name, 20)
     for problem in drawn:
         assert len(problem.tests) >= 5
         assert len({test["returns"] for test in problem.tests}) > 1  # no constant passes
@@ -95,7 +95,7 @@ def harmless(name: str, old: str) -> bool:
 def test_small_slips_are_found():
     missed = set()
     for split, name in FAMILIES:
-        drawn, rng = problems(split, name, 8)
+        drawn = problems(split, name, 8)
         codes = [(find_code(coding.solution(problem, problem.ways[0], "told", "", "")), problem.tests) for problem in drawn]
         for old, new in MUTATIONS:
             slips = [(code.replace(old, new), tests) for code, tests in codes if old in code]

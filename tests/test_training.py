@@ -1,6 +1,7 @@
 """Training on a tiny random verifier: the same code as the real one, in seconds."""
 
 import copy
+import itertools
 import json
 import math
 import random
@@ -21,7 +22,7 @@ from sdiff.drafters.masked import MaskedDrafter
 from sdiff.layers import Dimensions
 from sdiff.pairs import ruled
 from sdiff.sampling import Dice, Shape
-from sdiff.tasks import TASKS
+from sdiff.tasks import TASKS, items
 from sdiff.trace import MASKED, Denoise, Emit, Verdict, Verify
 from sdiff.training import adapter, corpus, drafter, evaluate, shelf, teacher
 from sdiff.training.corpus import Row
@@ -190,6 +191,40 @@ def test_the_adapter_learns_resumes_and_ships_what_it_learnt(model, answers, tmp
     _, loaded = teacher.read(merged, ids)
     _, plain = teacher.read(model, ids)
     assert (trained - loaded).abs().max() < 0.05 * (trained - plain).abs().max()  # float16 on disk
+
+
+def test_laws_of_wordings_have_the_mean_loss_of_drawn_wordings():
+    """For any model: averaged over the draw of a wording, cross-entropy against the laws is cross-entropy against the text."""
+    wordings = [([5, 6, 2], 0.5), ([5, 7, 8, 2], 0.3), ([9, 2], 0.2)]
+
+    def log_q(prefix: list[int], token: int) -> float:
+        return float(torch.randn(97, generator=torch.Generator().manual_seed(hash(tuple(prefix)) % 2**31)).log_softmax(-1)[token])
+
+    against_text = against_laws = 0.0
+    for text, share in wordings:
+        laws = adapter.next_laws(text, wordings)
+        assert all(sum(law.values()) == pytest.approx(1) for law in laws)
+        against_text -= share * sum(log_q(text[:i], token) for i, token in enumerate(text))
+        against_laws -= share * sum(weight * log_q(text[:i], token) for i, law in enumerate(laws) for token, weight in law.items())
+    assert against_laws == pytest.approx(against_text, rel=1e-9)
+    assert adapter.next_laws([5, 7, 8, 2], wordings) == [
+        pytest.approx({5: 0.8, 9: 0.2}),
+        pytest.approx({6: 0.625, 7: 0.375}),
+        {8: 1.0},
+        {2: 1.0},
+    ]
+
+
+@pytest.mark.parametrize("task", ["reasoning", "coding"])
+def test_worked_examples_know_what_else_could_stand(task):
+    """The drawn tokens are among their laws, and the laws multiply to the probability of the drawn text."""
+    letters = Letters()
+    for example, item in zip(itertools.islice(adapter.worked(letters, task, "train", 3), 5), (i for i in items(task, "train", 3)
+                             if len(letters.apply_chat_template([{"content": i.prompt}])) + len(i.solution) + 1 <= adapter.LONGEST), strict=False):  # fmt: skip
+        assert example.answer == [*letters.encode(item.solution), letters.eos_token_id]
+        share = math.prod(law[token] for law, token in zip(example.laws, example.answer, strict=True))
+        assert share == pytest.approx(item.wordings[item.solution])
+        assert sum(item.wordings.values()) == pytest.approx(1)
 
 
 def test_open_prompts_pull_towards_the_unadapted_law(model, answers):
