@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdiff.acceptance import Budget, Cactus, Interpolation, Lenience, Lossless, TopK, Typical, examine, make_rule, total_variation
+from sdiff.measures import flip_leniency
 from sdiff.request import RULES
 from sdiff.sampling import Dice, Shape
 from sdiff.theory import ALMOST_ONE, emitted_law, keep_curve, theorem_1_gap
+from sdiff.trace import Verdict
 
 ON_THE_LINE = ("lossless", "tv", "tv_budget", "lenience", "cactus", "cactus_exact")
 GRID = (0.0, 0.05, 0.5, 1.0)
@@ -361,3 +363,36 @@ def test_total_variation_is_exact_at_its_ends():
     apart = total_variation(torch.nn.functional.pad(p, (0, 3000)), torch.nn.functional.pad(p, (3000, 0)))
     assert float(apart.max()) <= 1
     assert apart.tolist() == pytest.approx([1.0] * 200, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["tv", "tv_budget", "lenience", "cactus"])
+def test_a_verdict_tells_at_which_leniency_it_flips(name):
+    """Just below the flip the rule refuses with the same coin, just above it keeps; 0 and 1 mean always and never."""
+    g, kinds = torch.Generator().manual_seed(4), set()
+    for p, q in random_pairs(60):
+        x = int(torch.multinomial(q, 1, generator=g))
+        u = float(torch.rand(1, generator=g))
+        verdict = Verdict(cycle=1, position=1, token=x, p=float(p[x]), q=float(q[x]), f=0.0, u=u, keep=0.0, accepted=False, lenient=False,
+                          tv=float(total_variation(p[None], q[None])))  # fmt: skip
+        flip = flip_leniency(name, verdict, 0.7)
+
+        def kept(leniency: float, p: torch.Tensor = p, q: torch.Tensor = q, x: int = x, uq: float = u * verdict.q) -> bool:
+            return uq < float(make_rule(name, leniency).target(p[None], q[None], torch.tensor([x]), None))
+
+        kinds.add("always" if flip == 0 else "never" if flip == 1 else "between")
+        if flip == 0:
+            assert all(kept(leniency) for leniency in (0.0, 0.3, 0.9))
+        elif flip == 1:
+            assert not any(kept(leniency) for leniency in (0.0, 0.3, 0.9, 1.0))
+        else:
+            assert not kept(max(0.0, flip - 1e-5))
+            assert kept(min(1.0, flip + 1e-5))
+    assert {"always", "between"} <= kinds
+    assert ("never" in kinds) == (name == "cactus")
+
+
+@pytest.mark.parametrize("name", ["lossless", "typical", "top_k", "cactus_exact", "tv_bank"])
+def test_no_flip_is_told_where_a_verdict_does_not_hold_enough(name):
+    verdict = Verdict(cycle=1, position=1, token=0, p=0.1, q=0.9, f=0.1, u=0.9, keep=0.1, accepted=False, lenient=False, tv=0.8)
+    assert flip_leniency(name, verdict, 0.7) is None
+    assert flip_leniency("lenience", verdict, 0.0) is None  # at temperature 0 the rule looks at another law

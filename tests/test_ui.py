@@ -18,9 +18,10 @@ from sdiff import trace as t
 from sdiff.measures import rates, statistics, wilson
 from sdiff.request import Request
 from sdiff.ui import strings
-from sdiff.ui.components import PLAYER_SCRIPTS, read, static
+from sdiff.ui.assets import PLAYER_SCRIPTS, read
+from sdiff.ui.components import static
 from sdiff.ui.engine import Engine, LineFull, Waiting
-from sdiff.ui.live import Update, Visitors, source_line
+from sdiff.ui.live import Update, Visitors, player_line, source_line
 from sdiff.ui.numbers import numbers, summary
 from sdiff.ui.page import RECORDED, build, recording
 
@@ -300,7 +301,8 @@ def test_a_recording_becomes_a_player_value(tmp_path: Path):
     assert "cannot be shown" in recording(tmp_path)[3]
     (tmp_path / "a.json").write_text(small_trace().to_json(), encoding="utf-8")
     value, figures, prompt, problem = recording(tmp_path)
-    assert value == source_line("recorded") + small_trace().to_ndjson()
+    assert value == source_line("recorded") + "".join(player_line(event, small_trace().events[0]) for event in small_trace().events)
+    assert [t.from_dict(json.loads(line)) for line in value.splitlines()[1:]] == small_trace().events  # a trace ignores what is added
     assert prompt == small_trace().events[0].prompt
     assert not problem
     assert json.loads(figures)["summary"]["tokens"] == 6

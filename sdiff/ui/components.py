@@ -7,20 +7,13 @@ file beside every module that subclasses a component.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from sdiff.ui import states, strings
-
-WEB = Path(__file__).parent / "web"
-PLAYER_SCRIPTS = ("timeline.js", "caption.js", "stage.js", "card.js", "transport.js", "main.js")
-
-
-def read(*names: str) -> str:
-    """The named files of the web folder, joined."""
-    return "\n".join((WEB / name).read_text(encoding="utf-8") for name in names)
+from sdiff.ui import strings
+from sdiff.ui.assets import player_parts, read
+from sdiff.ui.lesson import lesson_page
 
 
 def static(text: str) -> str:
@@ -38,16 +31,8 @@ def _component(value: str, html: str, css: str, script: str, **props: Any) -> gr
 
 def player(value: str, **props: Any) -> gr.HTML:
     """The stage. `value` is a growing NDJSON string: one `source` line, then the events of a run."""
-    return _component(
-        value,
-        read("player/player.html"),
-        states.palette_css(".sd") + read("player/player.css"),
-        read(*(f"player/{name}" for name in PLAYER_SCRIPTS)),
-        states=states.as_props(),
-        words={**strings.PLAYER, "captions": strings.CAPTIONS, "card": strings.CARD},
-        keys=strings.KEYS,
-        **props,
-    )
+    html, css, script, own = player_parts()
+    return _component(value, html, css, script, server_functions=[lesson_page], **own, **props)
 
 
 def numbers_table(value: str, **props: Any) -> gr.HTML:

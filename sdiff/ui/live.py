@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import anyio
 
-from sdiff.measures import statistics
+from sdiff.measures import flip_leniency, statistics
 from sdiff.request import Request, RequestError
-from sdiff.trace import End, Event, Trace, to_line
+from sdiff.trace import End, Event, Run, Trace, Verdict, to_line
 from sdiff.ui import strings
 from sdiff.ui.engine import Engine, LineFull
 from sdiff.ui.numbers import numbers
@@ -44,6 +44,20 @@ class Update:
 def source_line(source: str, number: int = 0) -> str:
     """First line of a player value: where the run comes from. The number keeps two runs apart."""
     return f'{{"kind":"source","source":"{source}","run":{number}}}\n'
+
+
+def player_line(event: Event, run: Run) -> str:
+    """An event as the player reads it, with a newline; a verdict also tells at which leniency it would flip."""
+    line = to_line(event)
+    if isinstance(event, Verdict):
+        flip = flip_leniency(run.settings.get("rule", ""), event, run.settings.get("temperature", 0.0))
+        line = line if flip is None else f'{line[:-1]},"flip":{flip:.6g}}}'
+    return line + "\n"
+
+
+def player_value(trace: Trace, source: str, number: int = 0) -> str:
+    """What the player component receives for a whole run."""
+    return source_line(source, number) + "".join(player_line(event, trace.events[0]) for event in trace.events)
 
 
 def pull(events: Iterator[Event], stop: threading.Event) -> tuple[list[Event], bool, Exception | None]:
@@ -125,7 +139,7 @@ class Visitors:
             while not done:
                 batch, done, error = await anyio.to_thread.run_sync(self.engine.work, pull, events, stop)
                 trace.events += batch
-                text += "".join(to_line(event) + "\n" for event in batch)
+                text += "".join(player_line(event, trace.events[0]) for event in batch)
                 if time.monotonic() >= due:
                     figures, due = numbers(trace, source), time.monotonic() + NUMBERS_SECONDS
                 if batch and not done:

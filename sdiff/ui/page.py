@@ -15,10 +15,11 @@ from starlette.middleware import Middleware
 from sdiff.request import KNOBS, LIMITS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, Request, RequestError, is_lossless
 from sdiff.trace import Trace, TraceError
 from sdiff.ui import strings
-from sdiff.ui.components import line, numbers_table, player, read
+from sdiff.ui.assets import read
+from sdiff.ui.components import line, numbers_table, player
 from sdiff.ui.engine import Engine
 from sdiff.ui.guard import Guard
-from sdiff.ui.live import POLL_SECONDS, Update, Visitors, source_line
+from sdiff.ui.live import POLL_SECONDS, Update, Visitors, player_value
 from sdiff.ui.numbers import numbers
 
 RECORDED = Path(__file__).parents[2] / "precomputed" / "recorded"
@@ -39,7 +40,7 @@ def recording(folder: Path = RECORDED) -> tuple[str, str, str, str]:
         trace = Trace.from_json(files[0].read_text(encoding="utf-8"))
     except (TraceError, OSError, UnicodeDecodeError) as error:
         return "", "", "", strings.RECORDING_BROKEN.format(error=error)
-    return source_line("recorded") + trace.to_ndjson(), numbers(trace, "recorded"), trace.events[0].prompt, ""
+    return player_value(trace, "recorded"), numbers(trace, "recorded"), trace.events[0].prompt, ""
 
 
 def build(engine: Engine, folder: Path = RECORDED) -> gr.Blocks:

@@ -10,7 +10,7 @@ from fake_pair import PATIENCE
 from playwright.sync_api import Page, expect
 
 from sdiff.trace import Trace
-from sdiff.ui.components import read
+from sdiff.ui.assets import read
 
 STAGE = "#player .sd"
 SNAPSHOT = """() => JSON.stringify([

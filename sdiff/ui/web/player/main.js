@@ -2,14 +2,14 @@
 
 const $ = (selector) => element.querySelector(selector);
 const root = $(".sd"), words = props.words, states = props.states;
-let timeline = newTimeline(), consumed = "", block = null, shape = "", pointed = null, pinned = false, spoken = "";
+let timeline = newTimeline(), consumed = "", block = null, shape = "", pointed = null, pinned = false, spoken = "", whatIf = null;
 const transport = makeTransport(() => timeline, show);
 
 // The value only grows during a run; anything else is a new run. A half line waits for its rest.
 function read(text) {
   const cut = text.lastIndexOf("\n") + 1;
   if (consumed === "" || !text.startsWith(consumed)) {
-    [timeline, consumed, pointed, pinned, spoken] = [newTimeline(), "", null, false, ""];
+    [timeline, consumed, pointed, pinned, spoken, whatIf] = [newTimeline(), "", null, false, "", null];
     transport.restart();
   }
   for (const line of text.slice(consumed.length, cut).split("\n")) if (line) append(timeline, JSON.parse(line));
@@ -17,8 +17,10 @@ function read(text) {
   show(false);
 }
 
+const stateNow = () => stateAt(timeline, transport.head, whatIf);
+
 function show(byHand) {
-  const state = stateAt(timeline, transport.head);
+  const state = stateNow();
   root.dataset.source = timeline.source;
   root.dataset.frame = transport.head;
   root.dataset.frames = timeline.frames.length;
@@ -26,6 +28,8 @@ function show(byHand) {
   root.dataset.run = timeline.end ? timeline.end.reason : timeline.run ? "running" : "none";
   $(".sd-empty").hidden = Boolean(state);
   drawHeader();
+  drawWhatIf(timeline, whatIf, words.whatIf);
+  drawCycleTable(timeline, state, states, words.table);
   if (!state) return drawTransport(state);
   root.dataset.kind = state.kind;
   drawText($(".sd-text"), timeline, state);
@@ -59,6 +63,7 @@ function drawTable(state) {
   table.classList.toggle("sd-dense", state.shape.steps > 6);
   table.setAttribute("aria-label", fill(words.block, { cycle: state.cycle }));
   drawBlock(block, timeline, state, states, words);
+  oneTabStop();
   const now = state.kind === "verdict" ? block.checks[lastVerdict(state)].parentElement : null;
   const box = $(".sd-scroll");
   if (now && box.scrollWidth > box.clientWidth) box.scrollLeft = now.offsetLeft - box.clientWidth / 2;
@@ -73,7 +78,7 @@ function drawTransport(state) {
   scrub.setAttribute("aria-valuetext", $(".sd-caption").textContent);
   $(".sd-speed").value = String(transport.speed);
   $(".sd-follow").checked = transport.follow;
-  $(".sd-save").disabled = !timeline.end;
+  $(".sd-save").disabled = $(".sd-lesson").disabled = !timeline.end;
   const at = state ? (state.at < 1000 ? milliseconds(state.at) : (state.at / 1000).toFixed(2) + " s") : "";
   const live = transport.follow && !timeline.end; // the head then follows the decoder, not the pace
   const factor = live ? 0 : slowMotion(timeline, transport.head, transport.speed);
@@ -111,18 +116,46 @@ function targetOf(node) {
 function point(target, pin) {
   if (pinned && !pin) return;
   [pointed, pinned] = [target, Boolean(target && pin)];
-  showCard(stateAt(timeline, transport.head));
+  showCard(stateNow());
 }
 
-function saveRun() {
-  const events = consumed.trim().split("\n").filter((line) => !line.startsWith('{"kind":"source"'));
-  const { text, tokens, stats } = timeline.end;
-  const head = JSON.stringify({ schema: timeline.run.schema, text, tokens, stats }).slice(0, -1);
-  const link = el("a");
-  link.href = URL.createObjectURL(new Blob([head + ', "events": [\n' + events.join(",\n") + "\n]}\n"], { type: "application/json" }));
-  link.download = "run.json";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+// Tokens are one tab stop; arrow keys walk among them while one has the focus.
+function rove(event) {
+  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  const all = [...$(".sd-block").querySelectorAll("button.sd-chip[data-state]")], at = all.indexOf(event.target);
+  if (!by || at < 0 || event.shiftKey) return;
+  event.preventDefault();
+  (all[at + by] || event.target).focus();
+}
+function oneTabStop(wanted) {
+  const all = [...$(".sd-block").querySelectorAll("button.sd-chip")], visible = all.filter((chip) => chip.dataset.state);
+  const stop = wanted || visible.find((chip) => chip.tabIndex === 0) || visible[0];
+  for (const chip of all) { const index = chip === stop ? 0 : -1; if (chip.tabIndex !== index) chip.tabIndex = index; }
+}
+
+function present(on) {
+  root.classList.toggle("sd-presenter", on);
+  document.documentElement.classList.toggle("sd-presenting", on);
+  $(".sd-present").setAttribute("aria-pressed", String(on));
+  setText($(".sd-present"), on ? words.presentEnd : words.present);
+  if (on) $(".sd-play").focus();
+}
+
+async function openFile(input) {
+  const file = input.files[0];
+  input.value = "";
+  if (!file) return;
+  try {
+    if (file.size > 20e6) throw new Error(words.open.tooLarge);
+    const value = openedRun(await file.text(), words.open);
+    consumed = "";
+    read(value);
+    setText($(".sd-open-says"), "");
+  } catch (error) { setText($(".sd-open-says"), error.message); }
+}
+
+async function keepLesson() {
+  try { saveLesson(await server.lesson_page(), consumed, timeline); } catch { setText($(".sd-open-says"), words.open.noServer); }
 }
 
 function wire() {
@@ -140,15 +173,33 @@ function wire() {
   $(".sd-speed").onchange = (event) => transport.setSpeed(Number(event.target.value));
   $(".sd-speed").setAttribute("aria-label", words.speed);
   $(".sd-follow").onchange = (event) => transport.setFollow(event.target.checked);
-  $(".sd-save").onclick = saveRun;
+  $(".sd-rejection").onclick = transport.actions.rejection;
+  $(".sd-save").onclick = () => saveRun(consumed, timeline);
+  $(".sd-lesson").onclick = keepLesson;
+  $(".sd-lesson").hidden = !server;
+  $(".sd-open").onchange = (event) => openFile(event.target);
+  $(".sd-present").onclick = () => present(!root.classList.contains("sd-presenter"));
+  $(".sd-keys-on").onchange = (event) => { transport.keys = event.target.checked; };
+  const still = $(".sd-still");
+  still.onchange = () => root.classList.toggle("sd-unmoving", still.checked);
+  still.checked = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  still.onchange();
+  $(".sd-whatif-slider").oninput = (event) => { whatIf = Number(event.target.value); show(false); };
+  $(".sd-whatif-reset").onclick = () => { whatIf = null; show(false); $(".sd-whatif-slider").focus(); };
+  $(".sd-whatif-go").onclick = () => transport.seek(flips(timeline, whatIf).first.frame);
+  $(".sd-table").ontoggle = () => drawCycleTable(timeline, stateNow(), states, words.table);
   for (const [selector, word] of [[".sd-title", "title"], [".sd-empty", "empty"], [".sd-follow-word", "follow"], [".sd-save", "save"],
+                                  [".sd-lesson", "lesson"], [".sd-rejection", "rejection"], [".sd-still-word", "still"], [".sd-present", "present"],
+                                  [".sd-open-word", "openRun"], [".sd-keys-word", "keysOn"], [".sd-table summary", "cycleTable"],
+                                  [".sd-whatif-label", "whatIfLabel"], [".sd-whatif-go", "whatIfGo"], [".sd-whatif-reset", "whatIfReset"],
                                   [".sd-keys summary", "keys"], [".sd-legend-title", "legend"], [".sd-ahead-note", "ahead"], [".sd-coin-note", "coins"]]) setText($(selector), words[word]);
   for (const [key, help] of props.keys) $(".sd-keys dl").append(el("dt", "", key), el("dd", "", help));
   makeLegend($(".sd-legend-items"), states);
   const table = $(".sd-block");
   table.onmouseover = (event) => point(targetOf(event.target));
   table.onmouseleave = () => point(null);
-  table.addEventListener("focusin", (event) => point(targetOf(event.target)));
+  table.addEventListener("focusin", (event) => { oneTabStop(event.target.closest("button.sd-chip")); point(targetOf(event.target)); });
+  table.addEventListener("keydown", rove);
   table.addEventListener("focusout", () => point(null));
   table.onclick = (event) => { const target = targetOf(event.target); pinned = false; point(target, true); };
   $(".sd-text").onclick = (event) => {
@@ -160,7 +211,8 @@ function wire() {
 function listen(event) {
   if (!element.isConnected) return document.removeEventListener("keydown", listen);
   if (event.key === "?" && !/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) $(".sd-keys").open = !$(".sd-keys").open;
-  else if (event.key === "Escape") { pinned = false; point(null); }
+  else if (event.key === "Escape") { pinned = false; point(null); present(false); }
+  else if (event.key.toLowerCase() === "p" && transport.keys && !transport.elsewhere(event)) present(!root.classList.contains("sd-presenter"));
   else transport.key(event);
 }
 

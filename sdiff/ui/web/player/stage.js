@@ -71,7 +71,9 @@ function makeBlock(table, shape, words) {
   }
   const drafts = Array.from({ length: steps + 1 }, (_, s) => {
     const tr = row("sd-draft", s ? fill(words.step, { step: s }) : words.noise);
-    return { tr, chips: chips(tr, columns, "span") };
+    const made = { tr, chips: chips(tr, columns, "span"), credit: el("td", "sd-credit") };
+    tr.append(made.credit);
+    return made;
   });
   const check = row("sd-check", words.verifyRow), cell = el("td"), bracket = el("div", "sd-bracket");
   cell.colSpan = columns;
@@ -100,12 +102,15 @@ function drawBlock(block, timeline, state, states, words) {
     setChip(chip, look, token, fill(token ? words.chip : words.chipEmpty, { position: i + 1, token, word: look.word }));
     chip.classList.toggle("sd-carried", cell.fresh === false);
   };
-  block.drafts.forEach(({ tr, chips }, r) => {
+  block.drafts.forEach(({ tr, chips, credit }, r) => {
     const row = state.rows.find((candidate) => candidate.step === r);
     tr.classList.toggle("sd-now", state.kind === "denoise" && row === state.rows[state.rows.length - 1]);
     tr.classList.toggle("sd-waiting", !row);
     const labels = row ? labelled(row.cells) : [];
     chips.forEach((chip, i) => draw(chip, i, row && row.cells[i], labels[i]));
+    const worth = row && row.step && row.credit;
+    setText(credit, worth ? fill(words.credit, worth) : "");
+    credit.title = worth ? fill(words.creditHelp, worth) : "";
   });
   const done = state.verify;
   block.check.classList.toggle("sd-waiting", !done);
@@ -116,6 +121,7 @@ function drawBlock(block, timeline, state, states, words) {
   block.checks.forEach((chip, i) => {
     draw(chip, i, state.checks[i], checked[i]);
     chip.classList.toggle("sd-now", i === now);
+    chip.classList.toggle("sd-flipped-verdict", Boolean(state.checks[i] && state.checks[i].flipped));
     drawCoin(block.coins[i], state.checks[i] && state.checks[i].verdict);
   });
   block.written.forEach((chip, i) => draw(chip, i, state.outcome[i], put[i]));

@@ -1,5 +1,6 @@
 // Knows events and frames; refuses to know the DOM, clocks and the page. Everything a person sees at frame k is
-// stateAt(timeline, k), a pure function of the events, whatever path led to k.
+// stateAt(timeline, k, whatIf), a pure function of the events, whatever path led to k. `whatIf`: a leniency to
+// judge the recorded coins by, or null for the verdicts as they fell.
 
 const MASKED = -1;
 const PACE = { run: 600, prefill: 700, denoise: 350, verify: 600, verdict: 220, emit: 700, token: 120, end: 0 }; // ms at 1x
@@ -55,7 +56,7 @@ function pushFrame(timeline, kind, event) {
 }
 
 // The whole picture at frame k.
-function stateAt(timeline, k) {
+function stateAt(timeline, k, whatIf = null) {
   const frame = timeline.frames[k];
   if (!frame) return null;
   const cycle = timeline.cycles[frame.cycle] || null;
@@ -66,8 +67,9 @@ function stateAt(timeline, k) {
   state.rows = cycle.denoise.slice(0, frame.rows).map((event, r) => drawnRow(event, cycle.denoise[r - 1]));
   if (frame.verified) state.verify = cycle.verify;
   if (frame.emitted) state.emit = cycle.emit;
-  if (state.verify) state.checks = checksOf(cycle, frame);
+  if (state.verify) state.checks = checksOf(cycle, frame, whatIf);
   if (state.emit) state.outcome = outcomeOf(cycle);
+  if (state.emit) for (const row of state.rows) row.credit = creditOf(row.step, state.checks);
   return state;
 }
 
@@ -90,15 +92,40 @@ function drawnRow(event, before) {
   };
 }
 
-function checksOf(cycle, frame) {
+function checksOf(cycle, frame, whatIf) {
   const seen = cycle.verdicts.slice(0, frame.verdicts);
-  const closed = frame.emitted || seen.some((v) => !v.accepted);
+  let closed = frame.emitted || seen.some((v) => !v.accepted), refused = false;
   return cycle.verify.tokens.map((token, i) => {
     const verdict = seen[i] || null;
-    const state = !verdict ? (closed ? "unexamined" : "ready")
-      : !verdict.accepted ? "rejected" : verdict.lenient ? "lenient" : "accepted";
-    return { state, token, verdict, fixedAt: cycle.verify.fixed_at[i] };
+    const would = verdict && keptAt(verdict, whatIf);
+    const flipped = Boolean(verdict) && !refused && would !== verdict.accepted;
+    const state = !verdict || refused ? (closed ? "unexamined" : "ready")
+      : !would ? "rejected" : strictlyKept(verdict) ? "accepted" : "lenient";
+    if (state === "rejected") refused = closed = true;
+    return { state, token, verdict, flipped, fixedAt: cycle.verify.fixed_at[i] };
   });
+}
+
+// `flip` (measures.flip_leniency): the leniency above which this coin keeps the draft; 0: at any.
+const canFlip = (verdict) => typeof verdict.flip === "number";
+const keptAt = (verdict, whatIf) => (whatIf === null || !canFlip(verdict) ? verdict.accepted : verdict.flip === 0 || whatIf > verdict.flip);
+const strictlyKept = (verdict) => (canFlip(verdict) ? verdict.flip === 0 : verdict.accepted && !verdict.lenient);
+
+// The first recorded verdict that falls otherwise at this leniency, and how many of all do; up to the first the run would be the same.
+function flips(timeline, whatIf) {
+  let first = null, count = 0;
+  for (const cycle of timeline.cycles) for (const verdict of cycle.verdicts) {
+    if (keptAt(verdict, whatIf) === verdict.accepted) continue;
+    count += 1;
+    first = first || { cycle, verdict, frame: cycle.first + cycle.denoise.length + verdict.position };
+  }
+  return { first, count };
+}
+
+// What a denoising step was worth: of the drafts that took their final value in it, how many were kept.
+function creditOf(step, checks) {
+  const fixed = checks.filter((check) => check.fixedAt === step);
+  return { fixed: fixed.length, kept: fixed.filter((check) => check.state === "accepted" || check.state === "lenient").length };
 }
 
 // What the cycle wrote: kept drafts, then the verifier's own token in the column where it belongs.

@@ -5,7 +5,7 @@ const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
 const FOLLOW_EVERY = 350; // ms between pictures when following a live run: at most three a second
 
 function makeTransport(timeline, show) {
-  const t = { head: 0, playing: true, follow: false, speed: 1, waited: 0 };
+  const t = { head: 0, playing: true, follow: false, speed: 1, waited: 0, keys: true };
   const last = () => timeline().frames.length - 1;
   const clamp = (k) => Math.max(0, Math.min(k, last()));
   t.atEnd = () => Boolean(timeline().end) && t.head >= last();
@@ -52,11 +52,12 @@ function makeTransport(timeline, show) {
     Home: () => t.seek(0), End: () => t.seek(last()),
     ",": () => t.nudgeSpeed(-1), ".": () => t.nudgeSpeed(1),
   };
-  t.actions = { toggle: t.toggle, back: step(-1), forward: step(1), backCycle: cycle(-1), forwardCycle: cycle(1) };
-  // Keys belong to the player unless the person is typing or operating another control.
+  t.actions = { toggle: t.toggle, back: step(-1), forward: step(1), backCycle: cycle(-1), forwardCycle: cycle(1), rejection: keys.n };
+  t.elsewhere = (event) => event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.isContentEditable
+    || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+  // Keys belong to the player unless the person is typing or operating another control, or has switched them off.
   t.key = (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.isContentEditable) return;
-    if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+    if (!t.keys || t.elsewhere(event)) return;
     if (event.key === " " && /^(BUTTON|SUMMARY|A)$/.test(event.target.tagName)) return;
     const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     const action = keys[event.shiftKey && name.startsWith("Arrow") ? "Shift+" + name : name];

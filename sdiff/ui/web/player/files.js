@@ -1,0 +1,65 @@
+// Runs as files: save, open, and a lesson that plays without a network. Refuses to draw.
+// A line never holds a literal "<" (trace.py), so a run can stand inside a script.
+
+function download(name, type, ...parts) {
+  const link = el("a");
+  link.href = URL.createObjectURL(new Blob(parts, { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+function saveRun(text, timeline) {
+  const events = text.trim().split("\n").filter((line) => !line.startsWith('{"kind":"source"'));
+  const { text: written, tokens, stats } = timeline.end;
+  const head = JSON.stringify({ schema: timeline.run.schema, text: written, tokens, stats }).slice(0, -1);
+  download("run.json", "application/json", head + ', "events": [\n' + events.join(",\n") + "\n]}\n");
+}
+
+// `page`: the whole lesson page of lesson.py with a place for the run.
+function saveLesson(page, text, timeline) {
+  const lines = text.trim().split("\n").filter((line) => !line.startsWith('{"kind":"source"'));
+  const value = JSON.stringify(['{"kind":"source","source":"recorded","run":0}', ...lines, ""].join("\n")).replace(/</g, "\\u003c");
+  download("lesson.html", "text/html", page.replace("/*the run*/" + "null", () => value));
+}
+
+// The player's value for the text of a run file. Throws an Error that says what is wrong; whatever it accepts can be played to the end.
+function openedRun(text, words) {
+  let data;
+  try { data = JSON.parse(text); } catch { throw new Error(words.notJson); }
+  if (!data || !Array.isArray(data.events)) throw new Error(words.noEvents);
+  if (data.schema !== 1) throw new Error(fill(words.schema, { schema: String(data.schema).slice(0, 20) }));
+  const trial = newTimeline();
+  try {
+    for (const event of data.events) { checkEvent(event); append(trial, event); }
+    if (!trial.run || data.events[0].kind !== "run") throw new Error("run");
+    trial.frames.forEach((_, k) => caption(trial, stateAt(trial, k), props.words.captions));
+  } catch { throw new Error(words.broken); }
+  const escaped = (event) => JSON.stringify(event).replace(/</g, "\\u003c");
+  return ['{"kind":"source","source":"opened","run":0}', ...data.events.map(escaped), ""].join("\n");
+}
+
+const EXPECTED = {
+  run: { prompt: "string", prompt_tokens: "array", settings: "object", models: "object", machine: "object" },
+  pieces: { pieces: "object" }, prefill: { ms: "number" },
+  denoise: { cycle: "number", step: "number", steps: "number", canvas: "array", fixed: "array", ms: "number" },
+  verify: { cycle: "number", tokens: "array", fixed_at: "array", ms: "number" },
+  verdict: { cycle: "number", position: "number", token: "number", p: "number", q: "number", f: "number", u: "number", keep: "number",
+             tv: "number", accepted: "boolean", lenient: "boolean", top_p: "array", top_q: "array" },
+  emit: { cycle: "number", tokens: "array", accepted: "number", extra: "string", text: "string", p: "number", residual: "number", top_p: "array" },
+  end: { reason: "string", text: "string", tokens: "array", error: "string" },
+};
+const LARGEST = 256; // columns and steps that can be drawn
+const kindOf = (value) => (Array.isArray(value) ? "array" : value === null ? "null" : typeof value);
+function checkEvent(event) {
+  const wanted = EXPECTED[event.kind];
+  if (!wanted || kindOf(event.at) !== "number") throw new Error(event.kind);
+  for (const [key, kind] of Object.entries(wanted)) if (kindOf(event[key]) !== kind) throw new Error(key);
+  const { gamma = 8, steps = 1, leniency = 0 } = event.settings || {};
+  if ([gamma, steps, event.steps ?? 1, (event.canvas || []).length].some((size) => !(size >= 0 && size <= LARGEST))) throw new Error("size");
+  if (kindOf(leniency) !== "number") throw new Error("leniency");
+  const bad = (value) => kindOf(value) !== "number";
+  for (const list of [event.canvas, event.tokens, event.fixed_at]) if (Array.isArray(list) && list.some(bad)) throw new Error("token");
+  if (Object.values(event.pieces || {}).some((piece) => typeof piece !== "string")) throw new Error("piece");
+  for (const pair of [...(event.top_p || []), ...(event.top_q || [])]) if (!Array.isArray(pair) || pair.some(bad)) throw new Error("alternative");
+}

@@ -1,0 +1,43 @@
+// What stands below the stage: leniency after the fact, and the cycle as a table. Refuses to know time.
+
+function drawWhatIf(timeline, whatIf, words) {
+  const box = $(".sd-whatif"), verdicts = timeline.cycles.flatMap((cycle) => cycle.verdicts);
+  box.hidden = !verdicts.length;
+  if (box.hidden) return;
+  const able = verdicts.some(canFlip);
+  $(".sd-whatif-slider").disabled = !able;
+  const own = timeline.run.settings.leniency || 0, at = whatIf === null ? own : whatIf;
+  $(".sd-whatif-slider").value = at;
+  setText($(".sd-whatif-value"), "λ = " + at.toFixed(2));
+  const { first, count } = whatIf === null ? { first: null, count: 0 } : flips(timeline, whatIf);
+  $(".sd-whatif-go").hidden = !first;
+  $(".sd-whatif-reset").hidden = whatIf === null;
+  setText($(".sd-whatif-says"), !able ? words.unable : whatIf === null ? words.own : !first ? words.same : fill(words.flips, {
+    cycle: first.cycle.number, position: first.verdict.position, token: quoted(timeline, first.verdict.token), count, of: verdicts.length,
+    now: first.verdict.accepted ? words.refused : words.kept, flip: number(first.verdict.flip),
+  }));
+}
+
+// One row per draft of the cycle on the stage, in the trace's own numbers.
+function drawCycleTable(timeline, state, states, words) {
+  const details = $(".sd-table");
+  details.hidden = !state || !state.checks.length;
+  if (details.hidden || !details.open) return;
+  const tr = (tag, values) => {
+    const row = el("tr");
+    values.forEach((value, i) => {
+      const cell = el(i && tag === "td" ? "td" : "th", "", value);
+      if (cell.tagName === "TH") cell.scope = tag === "th" ? "col" : "row";
+      row.append(cell);
+    });
+    return row;
+  };
+  const head = el("thead"), body = el("tbody");
+  head.append(tr("th", words.columns));
+  state.checks.forEach(({ state: name, token, verdict, fixedAt }, i) => {
+    const figures = verdict ? [verdict.p, verdict.q, verdict.f, verdict.u, verdict.keep].map(number) : ["", "", "", "", ""];
+    const flip = verdict && canFlip(verdict) ? (verdict.flip >= 1 ? words.never : number(verdict.flip)) : "";
+    body.append(tr("td", [String(i + 1), visible(label(timeline, token)), String(fixedAt), ...figures, flip, states[name].word]));
+  });
+  details.querySelector("table").replaceChildren(head, body);
+}

@@ -1,0 +1,206 @@
+"""What a person does with a run: leniency after the fact, the table, presenter, files and the lesson without a network."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from test_player import STAGE, frame, pause, scrub
+
+from sdiff.trace import Trace, Verdict
+from sdiff.ui.lesson import lesson
+from sdiff.ui.live import player_value
+
+NASTY = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2> ${window.hacked=3} {{window.hacked=4}}"
+
+
+@pytest.fixture
+def trace(recorded: Path) -> Trace:
+    return Trace.from_json((recorded / "first.json").read_text(encoding="utf-8"))
+
+
+def set_whatif(page: Page, value: float) -> None:
+    page.locator(".sd-whatif-slider").evaluate("(e, v) => { e.value = v; e.dispatchEvent(new Event('input', {bubbles: true})); }", value)
+
+
+def states(page: Page) -> list[str]:
+    return page.locator(".sd-verdicts .sd-chip").evaluate_all("c => c.map(x => x.dataset.state || '')")
+
+
+def test_leniency_after_the_fact_marks_the_verdicts_that_flip(page, trace):
+    """The page's first flip, count and colours are those of the trace's own numbers; the verdicts as they fell come back."""
+    pause(page)
+    expect(page.locator(".sd-whatif-value")).to_have_text("λ = 0.30")
+    for leniency in (0.0, 0.8):
+        verdicts = trace.of(Verdict)
+        would = [v.u * v.q < (1 - leniency) * v.p + leniency * v.q for v in verdicts]
+        flipped = [v for v, kept in zip(verdicts, would, strict=True) if kept != v.accepted]
+        set_whatif(page, leniency)
+        says = page.locator(".sd-whatif-says")
+        expect(says).to_contain_text(f"cycle {flipped[0].cycle}, position {flipped[0].position},")
+        expect(says).to_contain_text(f"{len(flipped)} of {len(verdicts)} verdicts")
+        page.locator(".sd-whatif-go").click()
+        expect(page.locator(".sd-flipped-verdict")).to_have_count(1)
+        assert states(page)[flipped[0].position - 1] == ("rejected" if flipped[0].accepted else "lenient")
+        expect(page.locator(STAGE)).to_have_attribute("data-kind", "verdict")
+    page.locator(".sd-whatif-reset").click()
+    expect(page.locator(".sd-flipped-verdict")).to_have_count(0)
+    assert states(page)[flipped[0].position - 1] == "rejected"
+
+
+def test_a_step_is_credited_with_what_was_kept_of_it(page):
+    pause(page)
+    page.keyboard.press("Home")
+    page.keyboard.press("n")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(STAGE)).to_have_attribute("data-kind", "emit")
+    kept = sum(state in ("accepted", "lenient") for state in states(page))
+    credits = [text.split() for text in page.locator(".sd-credit").all_text_contents() if text]
+    assert sum(int(words[0]) for words in credits) == kept
+    assert sum(int(words[2]) for words in credits) == 8
+
+
+def test_the_cycle_is_there_as_a_table(page, trace):
+    pause(page)
+    page.keyboard.press("Home")
+    page.keyboard.press("n")
+    page.locator(".sd-table summary").click()
+    rows = page.locator(".sd-table tbody tr")
+    expect(rows).to_have_count(8)
+    verdict = trace.of(Verdict)[0]
+    for text in (
+        f"{verdict.p:.3f}",
+        f"{verdict.u:.3f}",
+        "accepted" if verdict.accepted and not verdict.lenient else "leniency" if verdict.accepted else "rejected",
+    ):
+        expect(rows.first).to_contain_text(text)
+
+
+def test_presenter_is_large_enough_and_leaves_again(page):
+    page.set_viewport_size({"width": 1280, "height": 720})
+    pause(page)
+    scrub(page, 20)
+    page.keyboard.press("p")
+    size = page.locator(".sd-block .sd-token").first.evaluate("t => parseFloat(getComputedStyle(t).fontSize)")
+    assert size >= 24
+    for width, height in ((1280, 720), (1024, 768)):
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate("() => document.querySelector('.sd-presenter').scrollWidth <= innerWidth")
+        box = page.locator(".sd-written").bounding_box()
+        assert box["y"] + box["height"] <= height
+    expect(page.locator(".sd-legend")).to_be_hidden()
+    page.keyboard.press("ArrowRight")
+    assert frame(page) == 21
+    page.keyboard.press("Escape")
+    expect(page.locator(".sd-legend")).to_be_visible()
+
+
+def test_tokens_are_one_tab_stop_and_arrows_walk_among_them(page):
+    pause(page)
+    page.keyboard.press("Home")
+    page.keyboard.press("n")
+    at = frame(page)
+    stops = page.locator(".sd-block button[tabindex='0']")
+    expect(stops).to_have_count(1)
+    stops.focus()
+    expect(page.locator(".sd-card")).to_contain_text("Position 1")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".sd-card")).to_contain_text("Position 2")
+    assert frame(page) == at
+    expect(stops).to_have_count(1)
+
+
+def test_keys_can_be_switched_off(page):
+    pause(page)
+    page.keyboard.press("Home")
+    page.locator(".sd-keys summary").click()
+    page.locator(".sd-keys-on").uncheck()
+    page.locator(".sd-title").click()
+    page.keyboard.press("ArrowRight")
+    assert frame(page) == 0
+
+
+def test_less_motion_is_a_switch_and_loses_no_words(page):
+    pause(page)
+    scrub(page, 12)
+    before = page.locator(".sd-spoken").text_content(), page.locator(".sd-caption").text_content()
+    page.locator(".sd-still").check()
+    assert page.locator(".sd-block .sd-chip").first.evaluate("c => getComputedStyle(c).transitionDuration") == "0s"
+    assert before == (page.locator(".sd-spoken").text_content(), page.locator(".sd-caption").text_content())
+
+
+def open_file(page: Page, text: str) -> None:
+    page.locator(".sd-open").set_input_files({"name": "run.json", "mimeType": "application/json", "buffer": text.encode()})
+
+
+def test_a_saved_run_opens_again(page, trace):
+    events = trace.events[: -len(trace.events) // 2]
+    other = Trace([replace(events[0], prompt=NASTY), *events[1:]])
+    open_file(page, other.to_json())
+    expect(page.locator(".sd-badge")).to_have_text("OPENED")
+    expect(page.locator(".sd-prompt")).to_have_text(NASTY)
+    pause(page)
+    page.keyboard.press("End")
+    assert "".join(page.locator(".sd-text [data-cycle]").all_text_contents()) == other.text
+    assert page.evaluate("() => window.hacked") is None
+
+
+def broken_files(trace: Trace) -> dict[str, str]:
+    def with_event(kind: str, **changes: object) -> str:
+        data = json.loads(trace.to_json())
+        next(e for e in data["events"] if e["kind"] == kind).update(changes)
+        return json.dumps(data)
+
+    return {
+        "hello": "not JSON",
+        "[]": "no list of events",
+        '{"schema": 9, "events": []}': "schema 9",
+        '{"schema": 1, "events": []}': "not a whole run",
+        '{"schema": 1, "events": [null]}': "not a whole run",
+        with_event("verdict", u="high"): "not a whole run",
+        with_event("verdict", top_p=[["x", 1]]): "not a whole run",
+        with_event("denoise", canvas=[0] * 100_000): "not a whole run",
+        with_event("run", settings={"gamma": 1e9}): "not a whole run",
+        with_event("run", settings={"leniency": "0"}): "not a whole run",
+        with_event("emit", tokens=None): "not a whole run",
+        with_event("verify", fixed_at=[]): "",
+    }
+
+
+def test_files_that_are_no_runs_are_refused_in_words(page, trace):
+    for text, sentence in broken_files(trace).items():
+        open_file(page, text)
+        if sentence:
+            expect(page.locator(".sd-open-says")).to_contain_text(sentence)
+            expect(page.locator(".sd-badge")).to_have_text("RECORDED")
+        else:
+            expect(page.locator(".sd-badge")).to_have_text("OPENED")
+
+
+def test_a_lesson_plays_from_disk_without_a_network(chromium, page, trace, tmp_path):
+    """The page's own and the command's are the same; nothing is asked of any network, and no word is run."""
+    with page.expect_download() as download:
+        page.locator(".sd-lesson").click()
+    assert json.dumps(player_value(trace, "recorded"), ensure_ascii=False).replace("<", "\\u003c") in Path(download.value.path()).read_text(
+        encoding="utf-8"
+    )
+    hostile = Trace([replace(trace.events[0], prompt=NASTY), *trace.events[1:]])
+    for name, text in (("page", Path(download.value.path()).read_text(encoding="utf-8")), ("command", lesson(hostile))):
+        (tmp_path / f"{name}.html").write_text(text, encoding="utf-8")
+        context = chromium.new_context(offline=True)
+        opened, faults = context.new_page(), []
+        opened.on("pageerror", lambda e, faults=faults: faults.append(str(e)))
+        opened.on("console", lambda m, faults=faults: faults.append(m.text) if m.type == "error" else None)
+        opened.goto(f"file://{tmp_path}/{name}.html")
+        opened.wait_for_function("() => Number(document.querySelector('.sd')?.dataset.frame) >= 1")
+        opened.keyboard.press("End")
+        assert "".join(opened.locator(".sd-text [data-cycle]").all_text_contents()) == trace.text
+        if name == "command":
+            expect(opened.locator(".sd-prompt")).to_have_text(NASTY)
+        expect(opened.locator(".sd-lesson")).to_be_hidden()
+        assert opened.evaluate("() => window.hacked") is None
+        assert faults == []
+        context.close()
