@@ -11,7 +11,7 @@ from typing import Any
 
 import gradio as gr
 
-from sdiff.ui import strings
+from sdiff.ui import states, strings
 from sdiff.ui.assets import player_parts, read
 from sdiff.ui.lesson import lesson_page
 
@@ -33,6 +33,12 @@ def player(value: str, **props: Any) -> gr.HTML:
     """The stage. `value` is a growing NDJSON string: one `source` line, then the events of a run."""
     html, css, script, own = player_parts()
     return _component(value, html, css, script, server_functions=[lesson_page], **own, **props)
+
+
+def race(value: str, **props: Any) -> gr.HTML:
+    """Several runs on one clock. `value`: the lanes of race_view.py, one after the other."""
+    css = states.palette_css(".rc") + read("race/race.css")
+    return _component(value, read("race/race.html"), css, read("race/clock.js", "race/main.js"), words=strings.RACE, **props)
 
 
 def numbers_table(value: str, **props: Any) -> gr.HTML:

@@ -16,18 +16,26 @@ from sdiff.request import KNOBS, LIMITS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSAL
 from sdiff.trace import Trace, TraceError
 from sdiff.ui import strings
 from sdiff.ui.assets import read
-from sdiff.ui.components import line, numbers_table, player
+from sdiff.ui.components import line, numbers_table, player, race
 from sdiff.ui.engine import Engine
 from sdiff.ui.guard import Guard
 from sdiff.ui.live import POLL_SECONDS, Update, Visitors, player_value
 from sdiff.ui.numbers import numbers
+from sdiff.ui.race_view import recorded_race, run_race
 
 RECORDED = Path(__file__).parents[2] / "precomputed" / "recorded"
 WEIGHED = ("noise", "steps", "leniency", "rule", "proposal", "gamma")  # the settings that decide losslessness
 RECORDING_NOTE = {"busy": strings.PLAYS_MEANWHILE, "bad": strings.STAYS_USABLE}
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-BUSY = "() => [{__type__: 'update', interactive: false}, {__type__: 'update', interactive: false}]"
-IDLE = "() => [{__type__: 'update', interactive: true}, {__type__: 'update', interactive: true}, {__type__: 'update', interactive: false}]"
+STARTERS = 3  # buttons that start something: run, plain, race
+
+
+def _enable(*states: bool) -> str:
+    """JavaScript that enables or disables the listener's outputs, which are buttons."""
+    return f"() => [{', '.join(f'{{__type__: `update`, interactive: {json.dumps(state)}}}' for state in states)}]"
+
+
+BUSY, IDLE = _enable(*[False] * STARTERS), _enable(*[True] * STARTERS, False)
 REFUSED = IDLE.replace("]", f", {json.dumps('bad:' + strings.REFUSED)}]")
 
 
@@ -46,15 +54,23 @@ def recording(folder: Path = RECORDED) -> tuple[str, str, str, str]:
 def build(engine: Engine, folder: Path = RECORDED) -> gr.Blocks:
     """The whole page for one engine. `folder` holds the recorded runs."""
     trace, figures, prompt, problem = recording(folder)
+    raced = recorded_race(folder / "race")
     visitors = Visitors(engine)
     with gr.Blocks(title=strings.TITLE, analytics_enabled=False, delete_cache=(3600, 3600)) as demo:
         gr.Markdown(f"# {strings.TITLE}\n\n{strings.TAGLINE}", elem_id="intro")
         with gr.Row(elem_id="columns"):
             with gr.Column(elem_id="controls"):
-                controls, buttons, status, notes = _controls(prompt or next(iter(strings.EXAMPLES.values())))
-            stage = player(trace, elem_id="player")
-            table = numbers_table(figures, elem_id="numbers")
+                controls, (run, plain, stop), status, notes = _controls(prompt or next(iter(strings.EXAMPLES.values())))
+            with gr.Tabs(elem_id="views"):
+                with gr.Tab(strings.VIEWS["live"], id="live"):
+                    stage = player(trace, elem_id="player")
+                    table = numbers_table(figures, elem_id="numbers")
+                with gr.Tab(strings.VIEWS["race"], id="race"):
+                    start_race = gr.Button(strings.RACE_RUN, elem_id="start-race")
+                    track = race(raced, elem_id="race")
+        buttons = (run, plain, start_race, stop)
         _wire_runs(visitors, controls, buttons, (stage, status, table))
+        _wire_race(visitors, controls, buttons, (track, status))
         _wire_notes(controls, notes)
         demo.load(_follow_loading(visitors, problem), None, status, concurrency_limit=None, **QUIET)
         demo.unload(_stopper(visitors))
@@ -95,8 +111,19 @@ def _controls(prompt: str) -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HT
     return c, (run, plain, stop), status, (native, law)
 
 
+def _wire_job(
+    button: gr.Button, handler: Any, controls: dict[str, Any], buttons: tuple[gr.Button, ...], outputs: list[Any], status: Any
+) -> None:
+    """A button that starts a job without `cancels=`: the visitor's flag stops the decoder, the page only toggles its buttons."""
+    armed = button.click(None, None, list(buttons[:-1]), js=BUSY, **QUIET)
+    job = armed.then(
+        handler, list(controls.values()), [*outputs, buttons[-1]], preprocess=False, concurrency_limit=64, trigger_mode="once", **QUIET
+    )
+    job.then(None, None, list(buttons), js=IDLE, **QUIET)
+    job.failure(None, None, [*buttons, status], js=REFUSED, **QUIET)  # Gradio skips `then` when the server refuses a job
+
+
 def _wire_runs(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.Button, ...], outputs: tuple[Any, ...]) -> None:
-    """Run and Stop without `cancels=`: the visitor's flag stops the decoder, the page only toggles its buttons."""
 
     def runner(plain: bool) -> Any:
         async def decode(page: gr.Request, *values: Any) -> AsyncIterator[tuple[Any, ...]]:
@@ -113,15 +140,25 @@ def _wire_runs(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.B
 
         return decode
 
-    run, plain, stop = buttons
-    for button, handler in ((run, runner(plain=False)), (plain, runner(plain=True))):
-        armed = button.click(None, None, [run, plain], js=BUSY, **QUIET)
-        job = armed.then(
-            handler, list(controls.values()), [*outputs, stop], preprocess=False, concurrency_limit=64, trigger_mode="once", **QUIET
-        )
-        job.then(None, None, list(buttons), js=IDLE, **QUIET)
-        job.failure(None, None, [*buttons, outputs[1]], js=REFUSED, **QUIET)  # Gradio skips `then` when the server refuses a job
-    stop.click(_stopper(visitors), None, None, queue=False, **QUIET)
+    for button, handler in zip(buttons, (runner(plain=False), runner(plain=True)), strict=False):
+        _wire_job(button, handler, controls, buttons, list(outputs), outputs[1])
+    buttons[-1].click(_stopper(visitors), None, None, queue=False, **QUIET)
+
+
+def _wire_race(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.Button, ...], outputs: tuple[Any, Any]) -> None:
+    async def decode(page: gr.Request, *values: Any) -> AsyncIterator[tuple[Any, ...]]:
+        try:
+            request = Request(**dict(zip(controls, values, strict=True)))
+        except RequestError as error:
+            yield gr.skip(), f"bad:{error}", gr.skip()
+            return
+        enable: Any = gr.update(interactive=True)
+        async with aclosing(run_race(visitors, page.session_hash or "", request)) as updates:
+            async for update in updates:
+                yield gr.skip() if update.trace is None else update.trace, f"{update.tone}:{update.sentence}", enable
+                enable = gr.skip()
+
+    _wire_job(buttons[2], decode, controls, buttons, list(outputs), outputs[1])
 
 
 def _shown(update: Update) -> tuple[Any, ...]:

@@ -46,6 +46,7 @@ RUN, STOP, PLAIN = "Run", "Stop", "Run without drafter"
 NATIVE = "Here: {native}. {help}"
 LOSSLESS = "✓ Lossless: the text follows the language model's own law, but for the rounding of its numbers."
 LOSSY = "≈ Not lossless: the text may differ from the language model's own law."
+VIEWS = {"live": "Live", "race": "Race", "frontier": "Frontier", "theory": "Theory", "learn": "Learn"}
 
 # Status line.
 LOADING = "Getting the models ready: {what}."
@@ -153,6 +154,15 @@ PLAYER = {
         "tooLarge": "This file is larger than 20 MB, so it is not a run.",
         "noServer": "The lesson cannot be made now: the server does not answer. Try again in a moment; the run is kept.",
     },
+    "predictOn": "Predict first",
+    "predict": {
+        "ask": "Before the coins fall: how many of these {n} drafts will be kept?",
+        "guess": "{kept} kept",
+        "wait": "Play on to the next check; the player stops there and asks.",
+        "guessed": "You said {guess}. The coins fall now.",
+        "revealed": "You said {guess}; {kept} were kept.",
+        "score": "After {n} guesses you are off by {off} on average; always guessing the mean so far would be off by {blind}.",
+    },
     "whatIfLabel": "Leniency after the fact",
     "whatIfGo": "Show the first flip",
     "whatIfReset": "As it was",
@@ -183,6 +193,7 @@ KEYS = (
     ("N", "the next rejection"),
     ("Home End", "start or end of the run"),
     (", .", "slower or faster"),
+    ("R", "reveal: to the end of this cycle"),
     ("P", "presenter: large, without controls; Esc leaves"),
     ("← → on a token", "the token beside it"),
     ("?", "show or hide this list"),
@@ -255,3 +266,30 @@ TABLE = {
 }
 NO_RECORDING = "No recorded run is stored here."
 RECORDING_BROKEN = "The recorded run cannot be shown: {error}"
+
+# The race.
+RACE_RUN = "Race my settings"
+RACE_LANE = "Lane {number} of 3, {lane}: {says}"
+RACE = {
+    "title": "Race: is speculation faster here?",
+    "about": "The same prompt three times, one run after the other on the same machine, then shown side by side on one clock of measured times. "
+    "Reading the prompt is the same work in all three and is left out.",
+    "empty": "No race yet. Press “Race my settings”: three runs are made, then they start together.",
+    "lanes": {"plain": "Plain decoding", "strict": "One denoising step, lossless", "chosen": "Your settings"},
+    "count": "{tokens} tokens, {speed} tokens/s",
+    "through": "{tokens} tokens in {seconds}, {speed} tokens/s: done",
+    "play": "Start",
+    "pause": "Pause",
+    "replay": "Again",
+    "scrub": "Time in the race",
+    "speed": "Speed of the clock",
+    "slow": "{at} measured · slow motion {factor}×",
+    "fast": "{at} measured · time lapse {factor}×",
+    "trueTime": "{at} measured · true time",
+    "columns": ["Lane", "First {n} tokens", "Against plain", "Tokens per pass", "Tokens in all", "Time in all"],
+    "helps": "Over the first {n} tokens your settings are {ratio} times as fast as plain decoding.",
+    "even": "Over the first {n} tokens your settings and plain decoding take about the same time.",
+    "hurts": "Speculation is not helping here: over the first {n} tokens your settings take {inverse} times as long as plain decoding.",
+    "note": "Times: measured, one run each, so a few percent are chance. Within a cycle tokens are spread evenly when the first tokens are compared. "
+    "The texts differ because coins differ: a lossless setting keeps the law, not the words.",
+}

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from test_player import STAGE, frame, pause, scrub
 
-from sdiff.trace import Trace, Verdict
+from sdiff.trace import Emit, Trace, Verdict
 from sdiff.ui.lesson import lesson
 from sdiff.ui.live import player_value
 
@@ -204,3 +204,20 @@ def test_a_lesson_plays_from_disk_without_a_network(chromium, page, trace, tmp_p
         assert opened.evaluate("() => window.hacked") is None
         assert faults == []
         context.close()
+
+
+def test_a_guess_is_asked_before_the_coins_fall(page, trace):
+    pause(page)
+    page.keyboard.press("Home")
+    page.locator(".sd-predict-on").check()
+    page.locator(".sd-speed").select_option("8")
+    page.locator(".sd-play").click()
+    expect(page.locator(".sd-predict-says")).to_contain_text("how many of these 8 drafts")
+    page.wait_for_timeout(400)
+    expect(page.locator(STAGE)).to_have_attribute("data-kind", "verify")  # it waits
+    assert page.locator(".sd-verdicts .sd-chip[data-state=accepted], .sd-verdicts .sd-chip[data-state=rejected]").count() == 0
+    page.locator(".sd-guesses button").nth(3).click()
+    kept = trace.of(Emit)[0].accepted
+    expect(page.locator(".sd-predict-says")).to_contain_text(f"You said 3; {kept} were kept")
+    expect(page.locator(".sd-score")).to_contain_text(f"off by {abs(3 - kept):.1f} on average")
+    page.keyboard.press("r")

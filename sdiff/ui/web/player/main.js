@@ -3,13 +3,15 @@
 const $ = (selector) => element.querySelector(selector);
 const root = $(".sd"), words = props.words, states = props.states;
 let timeline = newTimeline(), consumed = "", block = null, shape = "", pointed = null, pinned = false, spoken = "", whatIf = null;
-const transport = makeTransport(() => timeline, show);
+const predictor = makePredictor();
+const transport = makeTransport(() => timeline, show, (k) => predictor.waits(timeline, k));
 
 // The value only grows during a run; anything else is a new run. A half line waits for its rest.
 function read(text) {
   const cut = text.lastIndexOf("\n") + 1;
   if (consumed === "" || !text.startsWith(consumed)) {
     [timeline, consumed, pointed, pinned, spoken, whatIf] = [newTimeline(), "", null, false, "", null];
+    predictor.reset();
     transport.restart();
   }
   for (const line of text.slice(consumed.length, cut).split("\n")) if (line) append(timeline, JSON.parse(line));
@@ -28,6 +30,7 @@ function show(byHand) {
   root.dataset.run = timeline.end ? timeline.end.reason : timeline.run ? "running" : "none";
   $(".sd-empty").hidden = Boolean(state);
   drawHeader();
+  drawPredict(predictor, timeline, state, words.predict, answer);
   drawWhatIf(timeline, whatIf, words.whatIf);
   drawCycleTable(timeline, state, states, words.table);
   if (!state) return drawTransport(state);
@@ -141,6 +144,19 @@ function present(on) {
   if (on) $(".sd-play").focus();
 }
 
+// A guess is given: the coins may fall.
+function answer(kept) {
+  predictor.guess(timeline.frames[transport.head].cycle, kept);
+  transport.play();
+  $(".sd-play").focus();
+}
+// To the end of this cycle; a cycle that waits for a guess stays.
+function reveal() {
+  const cycle = timeline.cycles[(timeline.frames[transport.head] || {}).cycle];
+  if (!cycle || predictor.waits(timeline, transport.head)) return;
+  transport.seek(seekFrame(timeline, transport.head - 1, 1, (frame) => frame.emitted));
+}
+
 async function openFile(input) {
   const file = input.files[0];
   input.value = "";
@@ -179,6 +195,7 @@ function wire() {
   $(".sd-lesson").hidden = !server;
   $(".sd-open").onchange = (event) => openFile(event.target);
   $(".sd-present").onclick = () => present(!root.classList.contains("sd-presenter"));
+  $(".sd-predict-on").onchange = (event) => { predictor.on = event.target.checked; show(false); };
   $(".sd-keys-on").onchange = (event) => { transport.keys = event.target.checked; };
   const still = $(".sd-still");
   still.onchange = () => root.classList.toggle("sd-unmoving", still.checked);
@@ -189,7 +206,7 @@ function wire() {
   $(".sd-whatif-go").onclick = () => transport.seek(flips(timeline, whatIf).first.frame);
   $(".sd-table").ontoggle = () => drawCycleTable(timeline, stateNow(), states, words.table);
   for (const [selector, word] of [[".sd-title", "title"], [".sd-empty", "empty"], [".sd-follow-word", "follow"], [".sd-save", "save"],
-                                  [".sd-lesson", "lesson"], [".sd-rejection", "rejection"], [".sd-still-word", "still"], [".sd-present", "present"],
+                                  [".sd-lesson", "lesson"], [".sd-rejection", "rejection"], [".sd-still-word", "still"], [".sd-present", "present"], [".sd-predict-word", "predictOn"],
                                   [".sd-open-word", "openRun"], [".sd-keys-word", "keysOn"], [".sd-table summary", "cycleTable"],
                                   [".sd-whatif-label", "whatIfLabel"], [".sd-whatif-go", "whatIfGo"], [".sd-whatif-reset", "whatIfReset"],
                                   [".sd-keys summary", "keys"], [".sd-legend-title", "legend"], [".sd-ahead-note", "ahead"], [".sd-coin-note", "coins"]]) setText($(selector), words[word]);
@@ -213,6 +230,7 @@ function listen(event) {
   if (event.key === "?" && !/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) $(".sd-keys").open = !$(".sd-keys").open;
   else if (event.key === "Escape") { pinned = false; point(null); present(false); }
   else if (event.key.toLowerCase() === "p" && transport.keys && !transport.elsewhere(event)) present(!root.classList.contains("sd-presenter"));
+  else if (event.key.toLowerCase() === "r" && transport.keys && !transport.elsewhere(event)) reveal();
   else transport.key(event);
 }
 

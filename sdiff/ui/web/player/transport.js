@@ -1,10 +1,10 @@
 // Time and input: which frame is shown, and when the next one is due. Refuses to know how a frame looks.
-// `show(frame, byHand)` draws; `timeline()` is the current run.
+// `show(frame, byHand)` draws; `timeline()` is the current run; `waits(k)`: frame k is not left before a person has answered.
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
 const FOLLOW_EVERY = 350; // ms between pictures when following a live run: at most three a second
 
-function makeTransport(timeline, show) {
+function makeTransport(timeline, show, waits) {
   const t = { head: 0, playing: true, follow: false, speed: 1, waited: 0, keys: true };
   const last = () => timeline().frames.length - 1;
   const clamp = (k) => Math.max(0, Math.min(k, last()));
@@ -14,9 +14,9 @@ function makeTransport(timeline, show) {
   t.toggle = () => {
     if (t.atEnd()) t.head = 0;
     else if (t.playing) { t.playing = false; return show(true); }
-    Object.assign(t, { playing: true, waited: 0 });
-    show(true);
+    t.play();
   };
+  t.play = () => { Object.assign(t, { playing: true, waited: 0 }); show(true); };
   t.setFollow = (on) => { t.follow = on; if (on && !timeline().end) t.playing = true; show(true); };
   t.setSpeed = (speed) => { t.speed = speed; show(true); };
   t.nudgeSpeed = (by) => t.setSpeed(SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, SPEEDS.indexOf(t.speed) + by))]);
@@ -31,11 +31,11 @@ function makeTransport(timeline, show) {
       t.waited = 0;
       t.head = seekFrame(timeline(), last() + 1, -1, (frame) => frame.emitted || frame.kind === "run");
     } else {
-      while (t.head < last() && t.waited * t.speed >= PACE[timeline().frames[t.head].kind]) {
+      while (t.head < last() && !waits(t.head) && t.waited * t.speed >= PACE[timeline().frames[t.head].kind]) {
         t.waited -= PACE[timeline().frames[t.head].kind] / t.speed;
         t.head += 1;
       }
-      if (t.head >= last()) t.waited = 0;
+      if (t.head >= last() || waits(t.head)) t.waited = 0;
     }
     if (t.atEnd()) t.playing = false;
     if (t.head !== before || !t.playing) show(false);
