@@ -23,5 +23,6 @@ def player_parts() -> tuple[str, str, str, dict[str, Any]]:
         "states": states.as_props(),
         "words": {**strings.PLAYER, "captions": strings.CAPTIONS, "card": strings.CARD},
         "keys": strings.KEYS,
+        "cycle": 0,
     }
     return read("player/player.html"), css, read(*(f"player/{name}" for name in PLAYER_SCRIPTS)), props

@@ -15,10 +15,12 @@ from starlette.middleware import Middleware
 from sdiff.request import KNOBS, LIMITS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, Request, RequestError, is_lossless
 from sdiff.trace import Trace, TraceError
 from sdiff.ui import strings
+from sdiff.ui.api import offer
 from sdiff.ui.assets import read
 from sdiff.ui.components import line, numbers_table, player, race
 from sdiff.ui.engine import Engine
 from sdiff.ui.guard import Guard
+from sdiff.ui.link import read_link
 from sdiff.ui.live import POLL_SECONDS, Update, Visitors, player_value
 from sdiff.ui.numbers import numbers
 from sdiff.ui.race_view import recorded_race, run_race
@@ -37,6 +39,20 @@ def _enable(*states: bool) -> str:
 
 BUSY, IDLE = _enable(*[False] * STARTERS), _enable(*[True] * STARTERS, False)
 REFUSED = IDLE.replace("]", f", {json.dumps('bad:' + strings.REFUSED)}]")
+
+# Of the controls' values, those that differ from their defaults; the cycle on the stage and the view that is open.
+LINK_OF = """(...values) => {
+  const defaults = DEFAULTS, views = VIEWS, url = new URL(location.pathname, location.href);
+  Object.keys(defaults).forEach((name, i) => {
+    const value = typeof values[i] === "boolean" ? Number(values[i]) : values[i];
+    if (values[i] !== null && values[i] !== defaults[name]) url.searchParams.set(name, value);
+  });
+  const cycle = Number(document.querySelector("#player .sd")?.dataset.cycle || 0);
+  if (cycle) url.searchParams.set("cycle", cycle);
+  const open = document.querySelector("#views [role=tab][aria-selected=true]");
+  if (open && views[open.textContent.trim()] !== "live") url.searchParams.set("view", views[open.textContent.trim()]);
+  return url.href;
+}"""
 
 
 def recording(folder: Path = RECORDED) -> tuple[str, str, str, str]:
@@ -58,10 +74,11 @@ def build(engine: Engine, folder: Path = RECORDED) -> gr.Blocks:
     visitors = Visitors(engine)
     with gr.Blocks(title=strings.TITLE, analytics_enabled=False, delete_cache=(3600, 3600)) as demo:
         gr.Markdown(f"# {strings.TITLE}\n\n{strings.TAGLINE}", elem_id="intro")
+        asked = line(elem_id="asked")
         with gr.Row(elem_id="columns"):
             with gr.Column(elem_id="controls"):
-                controls, (run, plain, stop), status, notes = _controls(prompt or next(iter(strings.EXAMPLES.values())))
-            with gr.Tabs(elem_id="views"):
+                controls, (run, plain, stop), status, notes, link = _controls(prompt or next(iter(strings.EXAMPLES.values())))
+            with gr.Tabs(elem_id="views") as views:
                 with gr.Tab(strings.VIEWS["live"], id="live"):
                     stage = player(trace, elem_id="player")
                     table = numbers_table(figures, elem_id="numbers")
@@ -72,12 +89,14 @@ def build(engine: Engine, folder: Path = RECORDED) -> gr.Blocks:
         _wire_runs(visitors, controls, buttons, (stage, status, table))
         _wire_race(visitors, controls, buttons, (track, status))
         _wire_notes(controls, notes)
+        _wire_links(demo, controls, link, (views, stage, asked))
+        offer(visitors)
         demo.load(_follow_loading(visitors, problem), None, status, concurrency_limit=None, **QUIET)
         demo.unload(_stopper(visitors))
     return demo
 
 
-def _controls(prompt: str) -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HTML, tuple[gr.HTML, gr.HTML]]:
+def _controls(prompt: str) -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HTML, tuple[gr.HTML, gr.HTML], tuple[gr.Button, gr.Textbox]]:
     def labels(field: str) -> dict[str, Any]:
         label, info = strings.CONTROLS[field]
         return {"label": label, "info": info, "elem_id": field}
@@ -108,7 +127,10 @@ def _controls(prompt: str) -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HT
         c["seed"] = gr.Number(Request.seed, precision=0, **labels("seed"))
         for field in ("raw", "original"):
             c[field] = gr.Checkbox(getattr(Request, field), **labels(field))
-    return c, (run, plain, stop), status, (native, law)
+    with gr.Accordion(strings.LINK_COPY, open=False, elem_id="link"):
+        make = gr.Button(strings.LINK_MAKE, size="sm", elem_id="make-link")
+        box = gr.Textbox(label=strings.LINK_BOX, interactive=False, buttons=["copy"], elem_id="link-box")
+    return c, (run, plain, stop), status, (native, law), (make, box)
 
 
 def _wire_job(
@@ -126,7 +148,7 @@ def _wire_job(
 def _wire_runs(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.Button, ...], outputs: tuple[Any, ...]) -> None:
 
     def runner(plain: bool) -> Any:
-        async def decode(page: gr.Request, *values: Any) -> AsyncIterator[tuple[Any, ...]]:
+        async def run_prompt(page: gr.Request, *values: Any) -> AsyncIterator[tuple[Any, ...]]:
             try:
                 request = Request(**dict(zip(controls, values, strict=True)), plain=plain)
             except RequestError as error:
@@ -138,7 +160,7 @@ def _wire_runs(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.B
                     yield *_shown(update), enable
                     enable = gr.skip()
 
-        return decode
+        return run_prompt
 
     for button, handler in zip(buttons, (runner(plain=False), runner(plain=True)), strict=False):
         _wire_job(button, handler, controls, buttons, list(outputs), outputs[1])
@@ -146,7 +168,7 @@ def _wire_runs(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.B
 
 
 def _wire_race(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.Button, ...], outputs: tuple[Any, Any]) -> None:
-    async def decode(page: gr.Request, *values: Any) -> AsyncIterator[tuple[Any, ...]]:
+    async def run_lanes(page: gr.Request, *values: Any) -> AsyncIterator[tuple[Any, ...]]:
         try:
             request = Request(**dict(zip(controls, values, strict=True)))
         except RequestError as error:
@@ -158,7 +180,7 @@ def _wire_race(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.B
                 yield gr.skip() if update.trace is None else update.trace, f"{update.tone}:{update.sentence}", enable
                 enable = gr.skip()
 
-    _wire_job(buttons[2], decode, controls, buttons, list(outputs), outputs[1])
+    _wire_job(buttons[2], run_lanes, controls, buttons, list(outputs), outputs[1])
 
 
 def _shown(update: Update) -> tuple[Any, ...]:
@@ -190,6 +212,25 @@ def _note(*values: Any) -> tuple[str, str]:
     exact = is_lossless(r.rule, r.leniency, r.proposal, r.steps, r.gamma)
     native = strings.NATIVE.format(native=KNOBS[r.rule].native(r.leniency), help=KNOBS[r.rule].help)
     return f"note:{native}", f"good:{strings.LOSSLESS}" if exact else f"busy:{strings.LOSSY}"
+
+
+def _wire_links(demo: gr.Blocks, controls: dict[str, Any], link: tuple[gr.Button, gr.Textbox], shown: tuple[Any, ...]) -> None:
+    """An address sets prompt, settings, view and cycle; a button makes such an address."""
+    defaults = {name: getattr(Request, name, "") for name in controls}
+    views = {label: name for name, label in strings.VIEWS.items()}
+    script = LINK_OF.replace("DEFAULTS", json.dumps(defaults)).replace("VIEWS", json.dumps(views))
+    link[0].click(None, list(controls.values()), link[1], js=script, **QUIET)
+
+    def open_link(page: gr.Request) -> list[Any]:
+        asked = read_link(dict(page.query_params))
+        set_to = {name: {"value": value} for name, value in asked.settings.items()}
+        hide = {name: {"visible": False} for name in asked.hidden}
+        found = [gr.update(**set_to.get(name, {}), **hide.get(name, {})) for name in controls]
+        says = " ".join(filter(None, [asked.question, *asked.notes, strings.LINK_RUN if asked.settings else ""]))
+        view: Any = gr.Tabs(selected=asked.view) if asked.view else gr.skip()
+        return [*found, view, gr.update(cycle=asked.cycle), f"{'bad' if asked.notes else 'note'}:{says}"]
+
+    demo.load(open_link, None, [*controls.values(), *shown], queue=False, **QUIET)
 
 
 def _follow_loading(visitors: Visitors, problem: str) -> Any:

@@ -293,3 +293,13 @@ RACE = {
     "note": "Times: measured, one run each, so a few percent are chance. Within a cycle tokens are spread evenly when the first tokens are compared. "
     "The texts differ because coins differ: a lossless setting keeps the law, not the words.",
 }
+
+# Links.
+LINK_COPY = "Link to this view"
+LINK_MAKE = "Make the link"
+LINK_BOX = "Copy this address; it holds prompt, settings, view and cycle."
+LINK_UNKNOWN = "The link's {name} “{given}” is not known here and was left out."
+LINK_CLAMPED = "The link's {name} {given} is out of range; {used} is used."
+LINK_CUT = "The link's prompt was cut to {most:,} characters."
+LINK_MORE = "More of the link was left out."
+LINK_RUN = "This link brings its own settings: press Run; the same seed and settings give the same run."

@@ -216,6 +216,7 @@ def test_a_guess_is_asked_before_the_coins_fall(page, trace):
     page.wait_for_timeout(400)
     expect(page.locator(STAGE)).to_have_attribute("data-kind", "verify")  # it waits
     assert page.locator(".sd-verdicts .sd-chip[data-state=accepted], .sd-verdicts .sd-chip[data-state=rejected]").count() == 0
+    page.locator(".sd-speed").select_option("1")
     page.locator(".sd-guesses button").nth(3).click()
     kept = trace.of(Emit)[0].accepted
     expect(page.locator(".sd-predict-says")).to_contain_text(f"You said 3; {kept} were kept")

@@ -35,6 +35,7 @@ function show(byHand) {
   drawCycleTable(timeline, state, states, words.table);
   if (!state) return drawTransport(state);
   root.dataset.kind = state.kind;
+  root.dataset.cycle = state.cycle;
   drawText($(".sd-text"), timeline, state);
   keepInView($(".sd-text"), $(".sd-here"));
   drawTable(state);
@@ -244,5 +245,11 @@ const timer = setInterval(() => {
 
 wire();
 document.addEventListener("keydown", listen);
+// A link asks for a cycle of the run on the stage, counted from 1.
+function seekCycle() {
+  const cycle = timeline.cycles.find(({ number }) => number === props.cycle);
+  if (cycle) transport.seek(cycle.first);
+}
+watch("cycle", seekCycle);
 watch("value", () => read(props.value || ""));
 read(props.value || "");

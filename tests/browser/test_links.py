@@ -1,0 +1,84 @@
+"""Lesson links and endpoints in a running app."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+from test_player import STAGE, pause
+from test_runs import NASTY, start
+
+from sdiff.request import Request
+from sdiff.trace import Trace
+
+
+def test_a_link_goes_round(visit, app):
+    """Settings, view and cycle of one page come back in another one that opens its link."""
+    page = visit(app)
+    pause(page)
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Shift+ArrowRight")
+    cycle = page.locator(STAGE).get_attribute("data-cycle")
+    page.locator("#prompt textarea").fill(NASTY)
+    page.locator("#leniency input[type=number]").fill("0.4")
+    page.locator("#leniency input[type=number]").press("Tab")
+    page.locator("#link button").first.click()
+    page.locator("#make-link").click()
+    expect(page.locator("#link-box textarea, #link-box input")).not_to_have_value("")
+    link = page.locator("#link-box textarea, #link-box input").input_value()
+    assert parse_qs(urlsplit(link).query) == {"prompt": [NASTY], "leniency": ["0.4"], "cycle": [cycle]}
+    other = visit(link)
+    expect(other.locator("#prompt textarea")).to_have_value(NASTY)
+    expect(other.locator("#leniency input[type=number]")).to_have_value("0.4")
+    expect(other.locator(STAGE)).to_have_attribute("data-cycle", cycle)
+    expect(other.locator("#asked")).to_contain_text("press Run")
+    assert other.evaluate("() => window.hacked") is None
+
+
+def test_a_bad_link_is_put_right_and_says_so(visit, app):
+    query = {"steps": "99", "noise": "pink", "view": "race", "hide": "seed,rule", "ask": "How many <b>survive</b>?"}
+    page = visit(app + "?" + urlencode(query))
+    expect(page.locator("#steps input[type=number]")).to_have_value("16")
+    for text in ("How many <b>survive</b>?", "steps 99 is out of range; 16 is used", "noise “pink”"):
+        expect(page.locator("#asked")).to_contain_text(text)
+    expect(page.locator("#race .rc")).to_be_visible()
+    expect(page.locator("#rule")).to_have_count(0)
+    page.get_by_role("tab", name="Live").click()
+    start(page, "Hello")
+    expect(page.locator(STAGE)).to_have_attribute("data-source", "live", timeout=20_000)
+
+
+@pytest.fixture(scope="module")
+def client(app):
+    from gradio_client import Client
+
+    return Client(app, verbose=False)
+
+
+def test_programs_can_decode_and_get_the_trace(client, fake):
+    expected = Trace()
+    for _ in expected.record(fake.stream(Request(prompt="Hello", leniency=0.2, max_tokens=24))):
+        pass
+    answer = client.predict("Hello", {"leniency": 0.2, "max_tokens": 24}, api_name="/decode")
+    assert answer["text"] == expected.text
+    assert answer["numbers"]["tokens"] == 24
+    assert answer["lossless"] is False
+    document = client.predict("Hello", {"leniency": 0.2, "max_tokens": 24}, api_name="/trace")
+    assert Trace.from_json(json.dumps(document)).events == expected.events
+
+
+def test_programs_get_sentences_for_bad_input(client):
+    for settings, sentence in (
+        ({"steps": 99}, "Steps must be"),
+        ({"colour": 1}, "Unknown settings: colour"),
+        ({"max_tokens": None}, "must be"),
+    ):
+        with pytest.raises(Exception, match=sentence):
+            client.predict("Hello", settings, api_name="/decode")
+
+
+def test_only_the_documented_endpoints_are_listed(client):
+    assert set(client.view_api(return_format="dict", print_info=False)["named_endpoints"]) == {"/decode", "/trace"}
