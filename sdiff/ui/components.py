@@ -41,6 +41,12 @@ def race(value: str, **props: Any) -> gr.HTML:
     return _component(value, read("race/race.html"), css, read("race/clock.js", "race/main.js"), words=strings.RACE, **props)
 
 
+def tour(**props: Any) -> gr.HTML:
+    """The steps of the lesson; it listens to what the player and the race tell the page."""
+    css = states.palette_css(".tr") + read("tour/tour.css")
+    return _component("", read("tour/tour.html"), css, read("tour/tour.js"), words=strings.TOUR, **props)
+
+
 def numbers_table(value: str, **props: Any) -> gr.HTML:
     """Numbers of a run and acceptance per position. `value` is the JSON of numbers.py."""
     html, css, script = read("numbers.html"), read("numbers.css"), read("numbers.js")

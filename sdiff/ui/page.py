@@ -17,7 +17,7 @@ from sdiff.trace import Trace, TraceError
 from sdiff.ui import strings
 from sdiff.ui.api import offer
 from sdiff.ui.assets import read
-from sdiff.ui.components import line, numbers_table, player, race
+from sdiff.ui.components import line, numbers_table, player, race, tour
 from sdiff.ui.engine import Engine
 from sdiff.ui.guard import Guard
 from sdiff.ui.link import read_link
@@ -74,6 +74,7 @@ def build(engine: Engine, folder: Path = RECORDED) -> gr.Blocks:
     visitors = Visitors(engine)
     with gr.Blocks(title=strings.TITLE, analytics_enabled=False, delete_cache=(3600, 3600)) as demo:
         gr.Markdown(f"# {strings.TITLE}\n\n{strings.TAGLINE}", elem_id="intro")
+        tour(elem_id="tour")
         asked = line(elem_id="asked")
         with gr.Row(elem_id="columns"):
             with gr.Column(elem_id="controls"):
@@ -85,6 +86,8 @@ def build(engine: Engine, folder: Path = RECORDED) -> gr.Blocks:
                 with gr.Tab(strings.VIEWS["race"], id="race"):
                     start_race = gr.Button(strings.RACE_RUN, elem_id="start-race")
                     track = race(raced, elem_id="race")
+                with gr.Tab(strings.VIEWS["learn"], id="learn"):
+                    gr.Markdown(strings.NOTES, elem_id="notes")
         buttons = (run, plain, start_race, stop)
         _wire_runs(visitors, controls, buttons, (stage, status, table))
         _wire_race(visitors, controls, buttons, (track, status))

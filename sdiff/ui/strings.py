@@ -303,3 +303,90 @@ LINK_CLAMPED = "The link's {name} {given} is out of range; {used} is used."
 LINK_CUT = "The link's prompt was cut to {most:,} characters."
 LINK_MORE = "More of the link was left out."
 LINK_RUN = "This link brings its own settings: press Run; the same seed and settings give the same run."
+
+# The lesson in steps; `check` names what is looked for in tour.js.
+TOUR = {
+    "open": "Lesson in 8 steps",
+    "close": "Close the lesson",
+    "title": "Step {at} of {of}: {name}",
+    "back": "Back",
+    "next": "Next step",
+    "skip": "Skip this step",
+    "mark": "✓",
+    "stepDone": "step {n}, done",
+    "stepOpen": "step {n}, not done yet",
+    "steps": [
+        {
+            "check": "verify",
+            "name": "one pass checks the whole block",
+            "text": "Press V, or step forward until the bracket under the drafts is filled in.",
+            "learnt": "The language model looked at all drafts in one pass. Writing them one by one would have taken one pass each.",
+        },
+        {
+            "check": "rejection",
+            "name": "find a rejection",
+            "text": "Press N or “Next rejection” until a draft is struck out.",
+            "learnt": "The examination runs from the left and stops at the first refusal; what stands right of it is never examined.",
+        },
+        {
+            "check": "why",
+            "name": "why was it refused?",
+            "text": "Point at the struck-out token, or move the focus to it. Compare its p and q, and where the coin lies.",
+            "learnt": "The drafter wanted this token more than the language model does: it is kept with probability p ÷ q only, and the coin was above that.",
+        },
+        {
+            "check": "predict",
+            "name": "predict, then reveal",
+            "text": "Tick “Predict first”, press Play, and say three times how many drafts will be kept.",
+            "learnt": "Early positions live longer than late ones: behind a first refusal everything is lost.",
+        },
+        {
+            "check": "flip",
+            "name": "turn the leniency, on the same coins",
+            "text": "Move “Leniency after the fact” until the page names a verdict that flips.",
+            "learnt": "Leniency moves the line, not the coin. Up to the first flip the run would be the same; behind it, another text.",
+        },
+        {
+            "check": "strict",
+            "name": "a strict run of your own",
+            "text": "Set the leniency to 0 and press Run. (No live runs here? Skip.)",
+            "learnt": "The badge says lossless: the text follows the language model's own law, however good or bad the drafts are.",
+        },
+        {
+            "check": "lenient",
+            "name": "the same prompt, leniently",
+            "text": "Set the leniency to 0.6 and press Run again; compare tokens per cycle and read the text.",
+            "learnt": "More drafts are kept and a cycle writes more tokens; what that costs in quality, one text cannot tell. The frontier measures it.",
+        },
+        {
+            "check": "race",
+            "name": "is it faster?",
+            "text": "Open the view Race, press “Race my settings”, and watch to the end.",
+            "learnt": "More tokens per pass only help if drafting is cheap: the time of a cycle counts, not its tokens alone.",
+        },
+    ],
+}
+NOTES = """
+## For teachers
+
+**The idea in two sentences.** A large language model writes one token per pass, and a pass costs nearly the same for one token as for nine. So a small, fast
+model drafts eight tokens at once, the large one checks all of them in a single pass, and an ingenious coin flip makes sure that the text still follows
+the large model's own law.
+
+**A lesson of 20 minutes.** Open the presenter (P). Play one cycle and stop at the bracket: *one* pass. Let the class predict how many drafts survive
+(tick “Predict first”), three times, and compare with the score. Look at one rejection: p, q and the coin. Then turn “Leniency after the fact” and let
+them find the first flip. End with the race: more tokens per pass is not yet faster.
+
+**Without a network.** The first screen plays a stored run; “Save as lesson” writes a single file that plays anywhere. A link made under “Link to this view” brings the
+class to the same prompt, settings and cycle; add `&hide=seed,rule` to leave controls out and `&ask=How many survive?` to pose a question.
+
+**What students often believe, and what is true.**
+
+| belief | what the stage shows |
+|---|---|
+| Every draft right of a rejection was wrong. | It was never examined. |
+| Lossless means the same words as without a drafter. | It means the same *law*: other coins give other words. |
+| More denoising steps are always better. | They cost time in every cycle; the race shows where that stops paying. |
+| Leniency makes the drafter better. | It makes the examiner milder; the drafts are the same. |
+| A rejected token was impossible. | Often it was merely likelier for the drafter than for the language model. |
+"""

@@ -44,6 +44,17 @@ function show(byHand) {
   drawTransport(state);
   announce(state, sentence, byHand);
   showCard(state);
+  tell(state, byHand);
+}
+
+// What happens on the stage, for whoever listens on this page; the words of a run stay here.
+function tell(state, byHand = false) {
+  const check = pointed && pointed.row === "verdict" && state ? state.checks[pointed.column] : null;
+  const now = state && state.kind === "verdict" ? state.checks[lastVerdict(state)].state : "";
+  const detail = { kind: state ? state.kind : "", byHand, source: timeline.source, ended: Boolean(timeline.end), verdict: now, pointed: check ? check.state : "",
+                   lossless: Boolean(timeline.run && timeline.run.lossless), plain: Boolean(timeline.run && timeline.run.settings.plain),
+                   flips: whatIf === null ? 0 : flips(timeline, whatIf).count, guesses: predictor.guesses.size };
+  document.dispatchEvent(new CustomEvent("sd-show", { detail }));
 }
 
 function drawHeader() {
@@ -121,6 +132,7 @@ function point(target, pin) {
   if (pinned && !pin) return;
   [pointed, pinned] = [target, Boolean(target && pin)];
   showCard(stateNow());
+  if (target) tell(stateNow());
 }
 
 // Tokens are one tab stop; arrow keys walk among them while one has the focus.
