@@ -39,7 +39,10 @@ def main() -> None:
     def load(progress: Progress) -> object:
         from sdiff.pairs import load_pair, usable_cores  # pulls torch; kept out of the first screen's way
 
-        return load_pair(device=args.device, dtype=args.dtype, progress=progress, threads=args.threads or max(1, usable_cores() - 1))
+        pair = load_pair(device=args.device, dtype=args.dtype, progress=progress, threads=args.threads or max(1, usable_cores() - 1))
+        progress("Timing plain decoding")
+        pair.calibrate()
+        return pair
 
     engine = Engine(load)
     demo = build(engine)

@@ -154,6 +154,8 @@ def decode_command(args: argparse.Namespace) -> int:
             from sdiff.pairs import load_pair  # torch and transformers take seconds: wrong requests fail before that
 
             pair = load_pair(args.device, args.dtype, progress, args.threads)
+            if args.json:  # a record says what plain decoding takes on the same machine
+                pair.calibrate()
     except (RequestError, PairError) as error:
         notes.print(Text(str(error), style="red"))
         return 2 if isinstance(error, RequestError) else 1

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import datetime
 import importlib.metadata
+import itertools
 import os
 import platform
+import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
@@ -43,6 +45,7 @@ class Pair:
     tokenizer: Any
     names: dict[str, Any]
     load_original: Callable[[], tuple[Verifier, CachedDenoiser]] | None = None
+    plain_ms: float | None = None  # of one plainly decoded token, from `calibrate`
 
     def models(self, r: Request) -> tuple[Verifier, CachedDenoiser]:
         """The verifier that `r` asks for and the denoiser that reads its cache. The original is loaded when first asked for."""
@@ -102,7 +105,7 @@ class Pair:
         `stop` is asked around every denoising pass; closing the iterator stops as soon.
         """
         prompt, texts = self.encode(r.prompt, r.raw), TokenText(self.tokenizer)
-        yield Run(prompt=r.prompt, prompt_tokens=tuple(prompt), settings=self._settings(r), models=self._names(r), machine=machine(self.verifier.device, self.verifier.embedding.dtype),
+        yield Run(prompt=r.prompt, prompt_tokens=tuple(prompt), settings=self._settings(r), models=self._names(r), machine=self._machine(),
                   lossless=self.is_lossless(r), date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"))  # fmt: skip
         plan = Plan(0 if r.plain else r.gamma, r.steps, r.max_tokens, self.eos(), detail)
         shape = Shape(r.temperature, r.top_k, r.top_p)
@@ -119,6 +122,13 @@ class Pair:
         except ContextFull as full:
             raise RequestError(str(full)) from None
 
+    def calibrate(self, tokens: int = 24) -> None:
+        """Measure what one plainly decoded token takes here (median, milliseconds), for `plain_ms` in the machine of later runs."""
+        events = self.stream(Request(prompt="Count from one to fifty in words.", plain=True, max_tokens=tokens), detail=False)
+        ats = [event.at for event in events if isinstance(event, Emit)]
+        spent = [after - before for before, after in itertools.pairwise(ats)]
+        self.plain_ms = statistics.median(spent) if spent else None
+
     def eos(self) -> frozenset[int]:
         """Ids that end an answer: end of turn and end of text."""
         ends = (self.tokenizer.eos_token_id, self.tokenizer.convert_tokens_to_ids("<|endoftext|>"))
@@ -126,6 +136,10 @@ class Pair:
 
     def _names(self, r: Request) -> dict[str, Any]:
         return {**self.names, "adapter": "none"} if r.original else self.names
+
+    def _machine(self) -> dict[str, Any]:
+        here = machine(self.verifier.device, self.verifier.embedding.dtype)
+        return here if self.plain_ms is None else {**here, "plain_ms": round(self.plain_ms, 3)}
 
     def _settings(self, r: Request) -> dict[str, Any]:
         body = {k: v for k, v in asdict(r).items() if k != "prompt"}

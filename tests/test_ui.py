@@ -9,6 +9,7 @@ import string
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from sdiff.ui.assets import PLAYER_SCRIPTS, read
 from sdiff.ui.components import static
 from sdiff.ui.engine import Engine, LineFull, Waiting
 from sdiff.ui.live import Update, Visitors, player_line, source_line
-from sdiff.ui.numbers import numbers, summary
+from sdiff.ui.numbers import break_even, numbers, summary
 from sdiff.ui.page import RECORDED, build, recording
 
 # --------------------------------------------------------------------------------- templates and words
@@ -77,6 +78,21 @@ def test_numbers_follow_their_definitions():
     assert [(r["accepted"], r["examined"]) for r in rows] == [(2, 2), (1, 2), (1, 1)]  # position 3 of block 1 was never examined
     assert [r["survival"] for r in rows] == [1.0, 0.5, 0.5]
     assert rows[1]["low"] == pytest.approx(wilson(1, 2)[0])
+
+
+@pytest.mark.parametrize(("plain", "word"), [(40, "Speculation helps"), (24, "Break-even"), (12, "not helping")])
+def test_the_break_even_is_cycle_time_over_plain_time(plain, word):
+    """72 ms per cycle, 3 tokens per cycle."""
+    trace = small_trace()
+    run = replace(trace.events[0], machine={"plain_ms": plain})
+    even = break_even(run, statistics(trace.events))
+    assert even["cost"] == pytest.approx(72 / plain)
+    assert even["tau"] == 3
+    assert word in even["says"]
+    assert f"{3 / (72 / plain):.2f}" in even["says"] or word == "Break-even"
+    assert break_even(trace.events[0], statistics(trace.events)) is None
+    assert break_even(replace(run, settings={"plain": True}), statistics(trace.events)) is None
+    assert break_even(run, statistics([])) is None
 
 
 def test_numbers_of_any_prefix_are_json():

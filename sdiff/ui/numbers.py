@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from sdiff.limits import cycle_cost, speed_up
 from sdiff.measures import rates, statistics
 from sdiff.trace import Run, Trace
 from sdiff.ui import strings
@@ -23,6 +24,24 @@ def summary(stats: dict[str, Any]) -> dict[str, float]:
         values |= {key: stats[key] for key in ("tokens_per_second", "tau", "lenient")}
         values |= {f"{phase}_ms": ms[phase] / cycles for phase in ("draft", "verify", "examine")}
     return values
+
+
+def break_even(run: Run | None, stats: dict[str, Any]) -> dict[str, Any] | None:
+    """What a cycle costs in plainly decoded tokens and whether it writes more than that; None where plain decoding was not timed here."""
+    plain = run.machine.get("plain_ms") if run and not run.settings.get("plain") else None
+    if not plain or not stats["cycles"]:
+        return None
+    ms, cycles = stats["ms"], stats["cycles"]
+    cost = cycle_cost(ms["draft"] / cycles, ms["verify"] / cycles, ms["examine"] / cycles, plain)
+    ratio = speed_up(stats["tau"], cost)
+    words = strings.BREAK_EVEN["helps" if ratio >= 1.05 else "even" if ratio > 0.95 else "hurts"]
+    most = run.settings.get("gamma", 8) + 1
+    return {
+        "cost": cost,
+        "tau": stats["tau"],
+        "most": max(most, cost),
+        "says": words.format(cost=cost, tau=stats["tau"], ratio=ratio, plain=plain),
+    }
 
 
 def name(run: Run) -> str:
@@ -43,5 +62,6 @@ def numbers(trace: Trace, source: str) -> str:
         "source": source,
         "summary": summary(stats),
         "positions": rates(stats),
+        "break_even": break_even(run, stats),
     }
     return json.dumps(data, ensure_ascii=False)

@@ -248,6 +248,12 @@ NUMBERS = {
     "lenient": ("Kept by leniency", "", "measured", "Drafts that the same coins would have refused at λ = 0."),
     "prefill_ms": ("Prompt", "ms", "measured", "Reading the prompt, once."),
 }
+BREAK_EVEN = {
+    "helps": "Speculation helps: a cycle takes as long as {cost:.2f} plainly decoded tokens and writes {tau:.2f}, so about {ratio:.2f} times the speed.",
+    "even": "Break-even: a cycle takes as long as {cost:.2f} plainly decoded tokens and writes {tau:.2f}.",
+    "hurts": "Speculation is not helping here: a cycle takes as long as {cost:.2f} plainly decoded tokens but writes only {tau:.2f}, "
+    "so about {ratio:.2f} times the speed.",
+}
 RUN_NAME = "{noise}, S\u00a0=\u00a0{steps}, {rule}, {native}, {proposal}: {law}"
 PLAIN_NAME = "without drafter"
 TABLE = {
@@ -262,6 +268,9 @@ TABLE = {
     "Survival: blocks whose drafts were all kept up to this position ÷ blocks drafted this far. Both derived.",
     "counts": "{rate} ({low}–{high}) · {accepted} of {examined}",
     "unexamined": "never examined",
+    "breakEven": "Does it pay?",
+    "breakEvenNote": "The bar is what a cycle writes, the mark what it costs (draft, check and examination), both in tokens. Derived; "
+    "plain decoding was timed once when the models were loaded. “Run without drafter” and the race compare whole runs.",
     "positions": "How drafts fare by position",
 }
 NO_RECORDING = "No recorded run is stored here."

@@ -67,6 +67,14 @@ function drawPositions(table) {
   table.replaceChildren(headed(words.position, words.acceptance, "", words.survival, ""), body);
 }
 
+function drawBreakEven(even) {
+  $(".nb-even").hidden = !even;
+  if (!even) return;
+  $(".nb-meter i").style.width = (100 * even.tau) / even.most + "%";
+  $(".nb-meter b").style.left = (100 * even.cost) / even.most + "%";
+  $(".nb-even-says").textContent = even.says;
+}
+
 function draw() {
   const next = props.value ? JSON.parse(props.value) : null;
   if (!next) return;
@@ -76,10 +84,11 @@ function draw() {
   $(".nb-empty").hidden = any;
   $(".nb-summary").hidden = !any;
   for (const part of [".nb-sub", ".nb-positions", ".nb-note"]) $(part).hidden = !current.positions.length;
+  drawBreakEven(current.break_even);
   drawSummary($(".nb-summary"));
   drawPositions($(".nb-positions"));
 }
 
-for (const [selector, word] of [["#nb-title", "title"], [".nb-empty", "empty"], [".nb-sub", "positions"], [".nb-note", "definitions"]]) $(selector).textContent = words[word];
+for (const [selector, word] of [["#nb-title", "title"], [".nb-empty", "empty"], [".nb-sub", "positions"], [".nb-even-title", "breakEven"], [".nb-even-note", "breakEvenNote"], [".nb-note", "definitions"]]) $(selector).textContent = words[word];
 watch("value", draw);
 draw();
