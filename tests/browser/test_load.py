@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from apart import run_async
 from fake_pair import PATIENCE
 from load import crowd
-
-from apart import run_async
 
 VISITORS = 24
 
