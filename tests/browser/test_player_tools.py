@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -270,11 +271,11 @@ def test_a_very_large_block_still_scrubs_at_once(page):
       const next = now => { times.push(now); times.length < 60 ? requestAnimationFrame(next) : done(times); };
       requestAnimationFrame(next);
     })""")
-    between = sorted(b - a for a, b in zip(gaps, gaps[1:], strict=False))
+    between = sorted(b - a for a, b in itertools.pairwise(gaps))
     assert between[len(between) // 2] < PATIENCE * 17.5
 
 
-def test_focus_selection_and_scroll_survive_a_live_run(page, fake):
+def test_focus_selection_and_scroll_survive_a_live_run(page):
     """More than 200 events arrive; nothing that a person holds on to is taken away."""
     page.set_viewport_size({"width": 1280, "height": 500})
     page.evaluate("""() => {
