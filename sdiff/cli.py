@@ -18,7 +18,7 @@ from sdiff.fetch import PairError
 from sdiff.measures import rates
 from sdiff.request import KNOBS, LIMITS, NOISES, PROPOSALS, Request, RequestError
 from sdiff.tasks import TASKS
-from sdiff.trace import MASKED, Denoise, Emit, End, Event, Pieces, Prefill, Run, Trace, Verdict, Verify
+from sdiff.trace import MASKED, Denoise, Emit, End, Event, Pieces, Prefill, Run, Trace, TraceError, Verdict, Verify
 from sdiff.ui.states import LIGHT, STATES
 
 _LINES = {"solid": "", "double": " underline", "strike": " strike", "faint": " dim", "bold": " bold", "thick": " bold"}
@@ -176,6 +176,55 @@ def decode_command(args: argparse.Namespace) -> int:
     elif trace.events:
         printer.console.print(Text(harmless(trace.text)))
     return status
+
+
+def add_record_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `record`."""
+    parser.add_argument("names", nargs="*", help="which (default: all); see sdiff/ui/recordings.py")
+    parser.add_argument("--out", type=Path, help="folder of the recorded runs (default: the shipped ones)")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
+    parser.add_argument("--dtype", default="auto", help="auto, bfloat16 or float32 (default auto)")
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads, 0: all this process may use (default 0)")
+
+
+def record_command(args: argparse.Namespace) -> int:
+    """`record`: make the stored runs again. → exit status: 0, 1 without models, 2 for a name that is not known."""
+    from sdiff.ui.recordings import RECORDED, REQUESTS, record
+
+    notes = Console(stderr=True)
+    if unknown := set(args.names) - set(REQUESTS):
+        notes.print(Text(f"Unknown: {', '.join(sorted(unknown))}. There are {', '.join(REQUESTS)}.", style="red"))
+        return 2
+    try:
+        with fetching(notes) as progress:
+            from sdiff.pairs import load_pair
+
+            pair = load_pair(args.device, args.dtype, progress, args.threads)
+    except PairError as error:
+        notes.print(Text(str(error), style="red"))
+        return 1
+    pair.calibrate()
+    for name in record(pair.stream, args.out or RECORDED, args.names):
+        notes.print(f"recorded {name}")
+    return 0
+
+
+def add_lesson_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `lesson`."""
+    parser.add_argument("run", type=Path, help="a run, as saved by the page or printed by `decode --json`")
+    parser.add_argument("--out", type=Path, default=Path("lesson.html"), help="file to write (default lesson.html)")
+
+
+def lesson_command(args: argparse.Namespace) -> int:
+    """`lesson`: a run as one page that plays without a network. → exit status: 0, 1 when the run cannot be read."""
+    from sdiff.ui.lesson import lesson
+
+    try:
+        args.out.write_text(lesson(Trace.from_json(args.run.read_text(encoding="utf-8"))), encoding="utf-8")
+    except (TraceError, UnicodeDecodeError) as error:
+        Console(stderr=True).print(Text(f"{args.run.name} cannot be read: {error}", style="red"))
+        return 1
+    return 0
 
 
 def add_bench_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,14 @@ from sdiff.ui.assets import read
 from sdiff.ui.components import line, numbers_table, player, race, tour
 from sdiff.ui.engine import Engine
 from sdiff.ui.guard import Guard
-from sdiff.ui.link import read_link
+from sdiff.ui.link_view import QUIET, wire_links
 from sdiff.ui.live import POLL_SECONDS, Update, Visitors, player_value
 from sdiff.ui.numbers import numbers
 from sdiff.ui.race_view import recorded_race, run_race
+from sdiff.ui.recordings import RECORDED, gallery, stored, title
 
-RECORDED = Path(__file__).parents[2] / "precomputed" / "recorded"
 WEIGHED = ("noise", "steps", "leniency", "rule", "proposal", "gamma")  # the settings that decide losslessness
 RECORDING_NOTE = {"busy": strings.PLAYS_MEANWHILE, "bad": strings.STAYS_USABLE}
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 STARTERS = 3  # buttons that start something: run, plain, race
 
 
@@ -40,31 +40,22 @@ def _enable(*states: bool) -> str:
 BUSY, IDLE = _enable(*[False] * STARTERS), _enable(*[True] * STARTERS, False)
 REFUSED = IDLE.replace("]", f", {json.dumps('bad:' + strings.REFUSED)}]")
 
-# Of the controls' values, those that differ from their defaults; the cycle on the stage and the view that is open.
-LINK_OF = """(...values) => {
-  const defaults = DEFAULTS, views = VIEWS, url = new URL(location.pathname, location.href);
-  Object.keys(defaults).forEach((name, i) => {
-    const value = typeof values[i] === "boolean" ? Number(values[i]) : values[i];
-    if (values[i] !== null && values[i] !== defaults[name]) url.searchParams.set(name, value);
-  });
-  const cycle = Number(document.querySelector("#player .sd")?.dataset.cycle || 0);
-  if (cycle) url.searchParams.set("cycle", cycle);
-  const open = document.querySelector("#views [role=tab][aria-selected=true]");
-  if (open && views[open.textContent.trim()] !== "live") url.searchParams.set("view", views[open.textContent.trim()]);
-  return url.href;
-}"""
-
 
 def recording(folder: Path = RECORDED) -> tuple[str, str, str, str]:
     """(player value, numbers value, prompt, sentence) of the first recorded run by name; the sentence says why there is none."""
-    files = sorted(folder.glob("*.json"))
-    if not files:
+    if not any(folder.glob("*.json")):
         return "", "", "", strings.NO_RECORDING
+    first = min(folder.glob("*.json"))
     try:
-        trace = Trace.from_json(files[0].read_text(encoding="utf-8"))
+        trace = Trace.from_json(first.read_text(encoding="utf-8"))
     except (TraceError, OSError, UnicodeDecodeError) as error:
         return "", "", "", strings.RECORDING_BROKEN.format(error=error)
-    return player_value(trace, "recorded"), numbers(trace, "recorded"), trace.events[0].prompt, ""
+    return *played(trace), trace.events[0].prompt, ""
+
+
+def played(trace: Trace) -> tuple[str, str]:
+    """Player value and numbers value of a stored run."""
+    return player_value(trace, "recorded"), numbers(trace, "recorded")
 
 
 def build(engine: Engine, folder: Path = RECORDED) -> gr.Blocks:
@@ -81,18 +72,21 @@ def build(engine: Engine, folder: Path = RECORDED) -> gr.Blocks:
                 controls, (run, plain, stop), status, notes, link = _controls(prompt or next(iter(strings.EXAMPLES.values())))
             with gr.Tabs(elem_id="views") as views:
                 with gr.Tab(strings.VIEWS["live"], id="live"):
+                    chosen = _chooser(folder)
                     stage = player(trace, elem_id="player")
                     table = numbers_table(figures, elem_id="numbers")
                 with gr.Tab(strings.VIEWS["race"], id="race"):
                     start_race = gr.Button(strings.RACE_RUN, elem_id="start-race")
                     track = race(raced, elem_id="race")
                 with gr.Tab(strings.VIEWS["learn"], id="learn"):
+                    shows = _gallery(folder)
                     gr.Markdown(strings.NOTES, elem_id="notes")
         buttons = (run, plain, start_race, stop)
         _wire_runs(visitors, controls, buttons, (stage, status, table))
         _wire_race(visitors, controls, buttons, (track, status))
         _wire_notes(controls, notes)
-        _wire_links(demo, controls, link, (views, stage, asked))
+        _wire_recordings(folder, (chosen, shows), controls, (stage, table), views)
+        wire_links(demo, controls, link, (views, stage, asked))
         offer(visitors)
         demo.load(_follow_loading(visitors, problem), None, status, concurrency_limit=None, **QUIET)
         demo.unload(_stopper(visitors))
@@ -217,23 +211,43 @@ def _note(*values: Any) -> tuple[str, str]:
     return f"note:{native}", f"good:{strings.LOSSLESS}" if exact else f"busy:{strings.LOSSY}"
 
 
-def _wire_links(demo: gr.Blocks, controls: dict[str, Any], link: tuple[gr.Button, gr.Textbox], shown: tuple[Any, ...]) -> None:
-    """An address sets prompt, settings, view and cycle; a button makes such an address."""
-    defaults = {name: getattr(Request, name, "") for name in controls}
-    views = {label: name for name, label in strings.VIEWS.items()}
-    script = LINK_OF.replace("DEFAULTS", json.dumps(defaults)).replace("VIEWS", json.dumps(views))
-    link[0].click(None, list(controls.values()), link[1], js=script, **QUIET)
+def _chooser(folder: Path) -> gr.Dropdown | None:
+    """The stored runs to choose from, where there is more than one."""
+    names = [(title(name, trace), name) for name, trace in stored(folder)]
+    label, info = strings.RECORDING_CHOICE
+    return gr.Dropdown(names, value=names[0][1], label=label, info=info, elem_id="recorded") if len(names) > 1 else None
 
-    def open_link(page: gr.Request) -> list[Any]:
-        asked = read_link(dict(page.query_params))
-        set_to = {name: {"value": value} for name, value in asked.settings.items()}
-        hide = {name: {"visible": False} for name in asked.hidden}
-        found = [gr.update(**set_to.get(name, {}), **hide.get(name, {})) for name in controls]
-        says = " ".join(filter(None, [asked.question, *asked.notes, strings.LINK_RUN if asked.settings else ""]))
-        view: Any = gr.Tabs(selected=asked.view) if asked.view else gr.skip()
-        return [*found, view, gr.update(cycle=asked.cycle), f"{'bad' if asked.notes else 'note'}:{says}"]
 
-    demo.load(open_link, None, [*controls.values(), *shown], queue=False, **QUIET)
+def _gallery(folder: Path) -> dict[str, gr.Button]:
+    """The stored failures with their figures; name → the button that shows it."""
+    found = gallery(folder)
+    gr.Markdown(strings.GALLERY_TITLE if found else strings.GALLERY_EMPTY)
+    buttons = {}
+    for name, head, says, _ in found:
+        with gr.Row(elem_classes="failure"):
+            gr.Markdown(f"**{head}.** {says}")
+            buttons[name] = gr.Button(strings.GALLERY_PLAY.format(title=head), size="sm")
+    return buttons
+
+
+def _wire_recordings(
+    folder: Path, choices: tuple[gr.Dropdown | None, dict[str, gr.Button]], controls: dict[str, Any], shown: tuple[Any, Any], views: gr.Tabs
+) -> None:
+    """Choosing a stored run plays it and sets the controls as it was made; nothing else is read from what a visitor sends."""
+
+    def play(name: Any, within: Path = folder) -> list[Any]:
+        trace = dict(stored(within)).get(name)
+        if trace is None:
+            return [gr.skip()] * (len(controls) + 3)
+        run = trace.events[0]
+        known = {**run.settings, "prompt": run.prompt}
+        return [*played(trace), gr.Tabs(selected="live"), *(known.get(name, gr.skip()) for name in controls)]
+
+    outputs = [*shown, views, *controls.values()]
+    if choices[0] is not None:
+        choices[0].input(play, choices[0], outputs, preprocess=False, **QUIET)
+    for name, button in choices[1].items():
+        button.click(partial(play, name, folder / "gallery"), None, outputs, **QUIET)
 
 
 def _follow_loading(visitors: Visitors, problem: str) -> Any:

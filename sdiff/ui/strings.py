@@ -399,3 +399,31 @@ class to the same prompt, settings and cycle; add `&hide=seed,rule` to leave con
 | Leniency makes the drafter better. | It makes the examiner milder; the drafts are the same. |
 | A rejected token was impossible. | Often it was merely likelier for the drafter than for the language model. |
 """
+
+# Stored runs and the gallery. Figures: recordings.figures, from the run itself.
+RECORDING_CHOICE = ("Recorded run", "Plays at once and sets the controls to its settings.")
+RECORDINGS = {"01-masked": "Code", "02-uniform": "Word problem", "03-prose": "Story"}
+GALLERY_TITLE = "## When it goes wrong\n\nReal runs, each with the number that shows what happened. Press one to see it on the stage."
+GALLERY_EMPTY = "## When it goes wrong\n\nNo failures are stored here. `python -m sdiff record` makes them with the bundled models."
+GALLERY_PLAY = "Show it: {title}"
+GALLERY = {
+    "late": (
+        "Late positions die",
+        "Prose, one denoising step: {first:.0%} of the blocks keep their first draft, {last:.0%} keep all {positions}. "
+        "Every position is a guess that does not know the guesses to its left.",
+    ),
+    "lenient": (
+        "Too lenient",
+        "Leniency 1 keeps every draft, {lenient} of {kept} only thanks to leniency: {tau:.1f} tokens per cycle, and nobody checks them. Read the sums.",
+    ),
+    "steps": (
+        "Too many steps",
+        "Eight denoising steps take {draft_ms:.0f} ms per cycle, the check {verify_ms:.0f} ms. The drafts are better, {tau:.1f} tokens per cycle, "
+        "but a cycle costs too much: about {ratio:.2f} times the speed of plain decoding.",
+    ),
+    "slower": (
+        "Slower than no drafter",
+        "Prose with eight steps: {tau:.1f} tokens per cycle of {cycle_ms:.0f} ms; plain decoding writes one in {plain_ms:.0f} ms. "
+        "That is about {ratio:.2f} times its speed.",
+    ),
+}

@@ -1,0 +1,56 @@
+"""Stored runs: made again, chosen, and shown as failures with their own numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+from test_player import STAGE
+
+from sdiff.measures import rates, statistics
+from sdiff.trace import Trace
+from sdiff.ui import strings
+from sdiff.ui.recordings import REQUESTS, figures, gallery, record, stored
+
+
+@pytest.fixture(scope="module")
+def folder(fake, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("all")
+    assert list(record(fake.stream, folder)) == list(REQUESTS)
+    return folder
+
+
+def test_recording_writes_every_run_whole(folder, fake):
+    assert sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.json")) == sorted(REQUESTS)
+    assert not list(folder.rglob("*.part"))
+    before = (folder / "03-prose.json").read_text(encoding="utf-8")
+    assert list(record(fake.stream, folder, ["03-prose"])) == ["03-prose"]
+    assert Trace.from_json(before).events[1:] == Trace.from_json((folder / "03-prose.json").read_text(encoding="utf-8")).events[1:]
+    (folder / "gallery" / "other.json").write_text("not a run", encoding="utf-8")
+    assert [name for name, *_ in gallery(folder)] == list(strings.GALLERY)
+
+
+def test_the_gallery_quotes_its_own_runs(folder):
+    for _, trace in stored(folder / "gallery"):
+        stats, told = statistics(trace.events), figures(trace)
+        assert told["tau"] == stats["tau"]
+        assert told["kept"] == sum(stats["accepted"])
+        assert told["first"] == rates(stats)[0]["survival"]
+        assert told["cycle_ms"] * stats["cycles"] == pytest.approx(stats["ms"]["draft"] + stats["ms"]["verify"] + stats["ms"]["examine"])
+
+
+def test_choosing_a_run_plays_it_and_sets_the_controls(visit, serve, fake, folder):
+    page = visit(serve(lambda progress: fake, folder))
+    page.locator("#recorded input").click()
+    page.get_by_role("option", name="Word problem").click()
+    expect(page.locator("#prompt textarea")).to_have_value(REQUESTS["02-uniform"].prompt)
+    expect(page.locator(".sd-setting")).to_contain_text("uniform")
+    expect(page.locator("#steps input[type=number]")).to_have_value("4")
+    page.get_by_role("tab", name="Learn").click()
+    expect(page.locator(".failure")).to_have_count(len(strings.GALLERY))
+    title = strings.GALLERY["lenient"][0]
+    page.get_by_role("button", name=strings.GALLERY_PLAY.format(title=title)).click()
+    expect(page.locator(STAGE)).to_be_visible()
+    expect(page.locator(".sd-setting")).to_contain_text("λ = 1")
+    expect(page.locator("#leniency input[type=number]")).to_have_value("1")
