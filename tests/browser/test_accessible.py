@@ -1,0 +1,36 @@
+"""No serious finding of axe in any view, light, dark and as presenter."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+from test_player import pause
+
+from sdiff.ui import strings
+
+
+def serious(page: Page) -> list[str]:
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    return [f"{v['id']}: {node['html'][:160]}" for v in found if v["impact"] in ("serious", "critical") for node in v["nodes"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_view_has_a_serious_finding(visit, app, scheme):
+    page = visit(f"{app}?__theme={scheme}", color_scheme=scheme)
+    pause(page)
+    page.keyboard.press("Home")
+    page.keyboard.press("n")
+    page.keyboard.press("ArrowRight")
+    page.locator(".tr-open").click()
+    page.locator(".sd-table summary").click()
+    page.locator(".sd-keys summary").click()
+    page.locator(".sd-predict-on").check()
+    for label in strings.VIEWS.values():
+        tab = page.get_by_role("tab", name=label)
+        if tab.count():
+            tab.click()
+            assert serious(page) == [], label
+    page.get_by_role("tab", name=strings.VIEWS["live"]).click()
+    page.locator(".sd-present").click()
+    assert serious(page) == [], "presenter"
