@@ -10,6 +10,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 from sdiff.ui.engine import Engine, Progress
 from sdiff.ui.page import build, launch
 from sdiff.ui.strings import TITLE
+from sdiff.ui.zero import is_zero
 
 
 def port(text: str) -> int:
@@ -45,6 +46,8 @@ def main() -> None:
         return pair
 
     engine = Engine(load)
+    if is_zero():
+        engine.load()
     demo = build(engine)
     try:
         url = launch(demo, args.host, args.port, prevent_thread_lock=True, quiet=True)
@@ -52,7 +55,8 @@ def main() -> None:
         where = f"{args.host}, port {args.port or 'any'}"
         raise SystemExit(f"The page cannot be served at {where}: it is busy, or no address of this machine.") from None
     print(f"{TITLE}: {url}", flush=True)
-    engine.start()  # after the port answers: loading must not slow the first screen
+    if not is_zero():
+        engine.start()  # after the port answers: loading must not slow the first screen
     demo.block_thread()
 
 

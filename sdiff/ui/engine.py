@@ -18,6 +18,7 @@ from sdiff.fetch import PairError
 from sdiff.request import Request
 from sdiff.trace import Event
 from sdiff.ui import strings
+from sdiff.ui.zero import borrowing
 
 log = logging.getLogger(__name__)
 Progress = Callable[[str, float | None], None]
@@ -70,15 +71,21 @@ class Engine:
         self.what = strings.LOADING_START
         self.error = ""
 
+        def stream(request: Request) -> Iterator[Event]:
+            yield from self._pair.stream(request)
+
+        self._stream = borrowing(stream)
+
     @property
     def ready(self) -> bool:
         return self._pair is not None
 
     def start(self) -> Engine:
-        threading.Thread(target=self._run, name="load", daemon=True).start()
+        threading.Thread(target=self.load, name="load", daemon=True).start()
         return self
 
-    def _run(self) -> None:
+    def load(self) -> None:
+        """Load the pair now; a failure becomes `error`."""
         try:
             self._pair = self._load(self._progress)
         except Exception as error:  # shown to every visitor; the page stays up with the recorded run
@@ -90,11 +97,8 @@ class Engine:
         self.what = what if fraction is None else f"{what}, {fraction:.0%}"
 
     def stream(self, request: Request) -> Iterator[Event]:
-        """Events of one run; closing it stops within one denoising step.
-
-        A sync generator with a picklable argument, so that a GPU decorator can wrap it.
-        """
-        yield from self._pair.stream(request)
+        """Events of one run; closing it stops within one denoising step."""
+        yield from self._stream(request)
 
     def work(self, function: Callable[..., Any], *args: Any) -> Any:
         """`function(*args)` on the decoder's thread; waits for the result."""
