@@ -178,13 +178,24 @@ def decode_command(args: argparse.Namespace) -> int:
     return status
 
 
+def add_machine_arguments(parser: argparse.ArgumentParser) -> None:
+    """Where to compute; the same for every command that loads the models."""
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
+    parser.add_argument("--dtype", default="auto", help="auto, bfloat16 or float32 (default auto)")
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads, 0: all this process may use (default 0)")
+
+
+def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `doctor`."""
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+    add_machine_arguments(parser)
+
+
 def add_record_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `record`."""
     parser.add_argument("names", nargs="*", help="which (default: all); see sdiff/ui/recordings.py")
     parser.add_argument("--out", type=Path, help="folder of the recorded runs (default: the shipped ones)")
-    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
-    parser.add_argument("--dtype", default="auto", help="auto, bfloat16 or float32 (default auto)")
-    parser.add_argument("--threads", type=int, default=0, help="CPU threads, 0: all this process may use (default 0)")
+    add_machine_arguments(parser)
 
 
 def record_command(args: argparse.Namespace) -> int:
@@ -238,9 +249,7 @@ def add_bench_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompts", type=int, default=12, help="timed prompts per task (default 12)")
     parser.add_argument("--quick", action="store_true", help="this machine's speed in five minutes: quality comes from the shipped rows")
     parser.add_argument("--out", type=Path, help="folder of the measurements (default: frontier in the cache folder)")
-    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
-    parser.add_argument("--dtype", default="auto", help="auto, bfloat16 or float32 (default auto)")
-    parser.add_argument("--threads", type=int, default=0, help="CPU threads, 0: all this process may use (default 0)")
+    add_machine_arguments(parser)
 
 
 def add_frontier_arguments(parser: argparse.ArgumentParser) -> None:
@@ -262,11 +271,12 @@ def add_recommend_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure_command(args: argparse.Namespace) -> int:
-    """`bench`, `frontier` or `recommend`. → exit status: 0, 1 when the models or the measurements cannot be read."""
-    from sdiff.bench import command
+    """`bench`, `doctor`, `frontier` or `recommend`. → exit status: 0, 1 when the models or the measurements cannot be read."""
+    from sdiff.bench import command, doctor
 
+    run = {"bench": command.bench, "doctor": doctor.doctor, "frontier": command.frontier, "recommend": command.recommend}
     try:
-        return {"bench": command.bench, "frontier": command.frontier, "recommend": command.recommend}[args.command](args)
+        return run[args.command](args)
     except (PairError, ValueError) as error:
         Console(stderr=True).print(Text(str(error), style="red"))
         return 1
