@@ -8,7 +8,18 @@ from typing import Any
 from sdiff.ui import states, strings
 
 WEB = Path(__file__).parent / "web"
-PLAYER_SCRIPTS = ("timeline.js", "caption.js", "stage.js", "card.js", "panel.js", "predict.js", "files.js", "transport.js", "main.js")
+PLAYER_SCRIPTS = (
+    "timeline.js",
+    "caption.js",
+    "stage.js",
+    "card.js",
+    "panel.js",
+    "predict.js",
+    "pin.js",
+    "files.js",
+    "transport.js",
+    "main.js",
+)
 
 
 def read(*names: str) -> str:

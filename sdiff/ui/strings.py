@@ -154,6 +154,12 @@ PLAYER = {
         "tooLarge": "This file is larger than 20 MB, so it is not a run.",
         "noServer": "The lesson cannot be made now: the server does not answer. Try again in a moment; the run is kept.",
     },
+    "pin": {
+        "on": "Pin this run",
+        "off": "Unpin",
+        "title": "Pinned run",
+        "rule": "In step with the stage: the same cycle, and in it the same phase and step, or the last one there is. The runs' cycles write different numbers of tokens.",
+    },
     "predictOn": "Predict first",
     "predict": {
         "ask": "Before the coins fall: how many of these {n} drafts will be kept?",

@@ -293,3 +293,26 @@ def test_focus_selection_and_scroll_survive_a_live_run(page):
     expect(page.locator(STAGE)).to_have_attribute("data-run", "limit", timeout=20_000)
     assert int(page.locator(STAGE).get_attribute("data-frames")) > 200
     assert page.evaluate(held) == before
+
+
+def test_a_pinned_run_stays_in_step(page, trace):
+    """The pinned run shows its own cycle of the same number, in the same phase, while another run is on the stage."""
+    pause(page)
+    page.locator(".sd-pin").click()
+    page.keyboard.press("Home")
+    open_file(page, trace.to_json())  # the same run again: both must then show the same
+    expect(page.locator(".sd-badge")).to_have_text("OPENED")
+    pause(page)
+    chips = "table => [...table.querySelectorAll('.sd-chip')].map(c => [c.dataset.state || '', c.textContent])"
+    for k in (0, 1, 5, 9, 14, 30, 77):
+        scrub(page, k)
+        stage, pinned = (page.locator(".sd-block").nth(i).evaluate(chips) for i in (0, 1))
+        assert stage == pinned, k
+        assert page.locator(".sd-pin-caption").text_content() == page.locator(".sd-caption").text_content()
+    other = Trace([event for event in trace.events if getattr(event, "cycle", 1) <= 2])
+    open_file(page, other.to_json())
+    pause(page)
+    page.keyboard.press("End")
+    expect(page.locator(".sd-pinned")).to_be_visible()
+    page.locator(".sd-pin").click()
+    expect(page.locator(".sd-pinned")).to_be_hidden()

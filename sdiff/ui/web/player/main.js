@@ -3,7 +3,7 @@
 const $ = (selector) => element.querySelector(selector);
 const root = $(".sd"), words = props.words, states = props.states;
 let timeline = newTimeline(), consumed = "", block = null, shape = "", pointed = null, pinned = false, spoken = "", whatIf = null;
-const predictor = makePredictor();
+const predictor = makePredictor(), pin = makePin($(".sd-pinned"), words, states);
 const transport = makeTransport(() => timeline, show, (k) => predictor.waits(timeline, k));
 
 // The value only grows during a run; anything else is a new run. A half line waits for its rest.
@@ -44,6 +44,7 @@ function show(byHand) {
   drawTransport(state);
   announce(state, sentence, byHand);
   showCard(state);
+  pin.show(timeline, transport.head);
   tell(state, byHand);
 }
 
@@ -94,6 +95,7 @@ function drawTransport(state) {
   $(".sd-speed").value = String(transport.speed);
   $(".sd-follow").checked = transport.follow;
   $(".sd-save").disabled = $(".sd-lesson").disabled = !timeline.end;
+  $(".sd-pin").disabled = !timeline.end && !pin.timeline;
   const at = state ? (state.at < 1000 ? milliseconds(state.at) : (state.at / 1000).toFixed(2) + " s") : "";
   const live = transport.follow && !timeline.end; // the head then follows the decoder, not the pace
   const factor = live ? 0 : slowMotion(timeline, transport.head, transport.speed);
@@ -203,6 +205,13 @@ function wire() {
   $(".sd-speed").setAttribute("aria-label", words.speed);
   $(".sd-follow").onchange = (event) => transport.setFollow(event.target.checked);
   $(".sd-rejection").onclick = transport.actions.rejection;
+  $(".sd-pin").onclick = () => {
+    pin.set(pin.timeline ? null : timeline);
+    $(".sd-pin").setAttribute("aria-pressed", String(Boolean(pin.timeline)));
+    setText($(".sd-pin"), pin.timeline ? words.pin.off : words.pin.on);
+    show(false);
+  };
+  setText($(".sd-pin"), words.pin.on);
   $(".sd-save").onclick = () => saveRun(consumed, timeline);
   $(".sd-lesson").onclick = keepLesson;
   $(".sd-lesson").hidden = !server;
