@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sdiff.ui.engine import Progress
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
-from sdiff.ui.engine import Engine, Progress
-from sdiff.ui.page import build, launch
-from sdiff.ui.strings import TITLE
-from sdiff.ui.zero import is_zero
+LANGUAGES = sorted(folder.name for folder in (Path(__file__).parent / "sdiff" / "ui" / "words").iterdir())
 
 
 def port(text: str) -> int:
@@ -31,11 +33,17 @@ def arguments() -> argparse.Namespace:
         default=0,
         help="CPU threads for the models; by default one core is left for the page, which often runs beside them",
     )
+    parser.add_argument("--language", default=os.environ.get("SDIFF_LANGUAGE", "en"), choices=LANGUAGES, help="of the page (default en)")
     return parser.parse_args()
 
 
 def main() -> None:
     args = arguments()
+    os.environ["SDIFF_LANGUAGE"] = args.language  # read when the page's sentences are first imported
+    from sdiff.ui.engine import Engine
+    from sdiff.ui.page import build, launch
+    from sdiff.ui.strings import TITLE
+    from sdiff.ui.zero import is_zero
 
     def load(progress: Progress) -> object:
         from sdiff.pairs import load_pair, usable_cores  # pulls torch; kept out of the first screen's way

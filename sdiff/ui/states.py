@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from sdiff.ui import strings
+
 
 @dataclass(frozen=True)
 class State:
@@ -21,18 +23,20 @@ class State:
     help: str
 
 
-STATES = (
-    State("text", "", "none", "none", "text", "Prompt, or tokens that are settled."),
-    State("masked", "░", "dashed", "hatched", "masked", "Nothing is drafted here yet."),
-    State("noisy", "~", "dotted", "none", "draft, changing", "A later denoising step may still change it."),
-    State("ready", "", "thin", "none", "draft, ready", "Denoised, not yet checked by the verifier."),
-    State("accepted", "✓", "solid", "accepted", "accepted", "The verifier keeps this draft."),
-    State("lenient", "≈", "double", "lenient", "accepted by leniency", "The same coin would have refused it at λ = 0."),
-    State("rejected", "✕", "strike", "rejected", "rejected", "The first draft that fails; the examination stops here."),
-    State("unexamined", "–", "faint", "pale", "not examined", "Right of the rejection: neither accepted nor rejected."),
-    State("correction", "▲", "bold", "correction", "verifier's replacement", "Drawn by the verifier in the rejected column."),
-    State("bonus", "+1", "thick", "bonus", "bonus", "One more token, free when every draft is kept."),
+# name, glyph, line, fill; word and help are strings.STATES'.
+_LOOKS = (
+    ("text", "", "none", "none"),
+    ("masked", "░", "dashed", "hatched"),
+    ("noisy", "~", "dotted", "none"),
+    ("ready", "", "thin", "none"),
+    ("accepted", "✓", "solid", "accepted"),
+    ("lenient", "≈", "double", "lenient"),
+    ("rejected", "✕", "strike", "rejected"),
+    ("unexamined", "–", "faint", "pale"),
+    ("correction", "▲", "bold", "correction"),
+    ("bonus", "+1", "thick", "bonus"),
 )
+STATES = tuple(State(name, *look, *strings.STATES[name]) for name, *look in _LOOKS)
 
 # fill -> (background, ink). Ink on background is at least 4.5:1.
 LIGHT = {
