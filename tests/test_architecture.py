@@ -38,8 +38,14 @@ FORBIDDEN = {
     "drafters": {"sdiff.acceptance"}, "tasks": {"torch", "transformers"},
     "verifier": {"sdiff.drafters", "sdiff.network", "transformers"},
 }  # fmt: skip
-# tables of families and specifications are data
-MOST_LINES = {"sdiff.decode": 120, "sdiff.acceptance": 200, "sdiff.tasks.coding_specs": 450, "sdiff.tasks.coding_written": 450}
+# tables of families and specifications are data, and so are the page's sentences
+MOST_LINES = {
+    "sdiff.ui.strings": 400,
+    "sdiff.decode": 120,
+    "sdiff.acceptance": 200,
+    "sdiff.tasks.coding_specs": 450,
+    "sdiff.tasks.coding_written": 450,
+}
 LONGER_FUNCTIONS = {"sdiff.decode.decode": 70}
 
 

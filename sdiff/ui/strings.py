@@ -217,3 +217,146 @@ TABLE = {
 }
 NO_RECORDING = "No recorded run is stored here."
 RECORDING_BROKEN = "The recorded run cannot be shown: {error}"
+
+# ═══ The frontier view ═══════════════════════════════════════════════════════════════════════════════════════════════════
+FRONTIER_INTRO = (
+    "Each point is one setting, measured on the same problems. Further right is faster, further up is better; nothing beats the points on a "
+    "line at both. Pick a point to set the controls and see its recorded decode."
+)
+FRONTIER_CONTROLS = {
+    "task": ("Task", "What was asked."),
+    "noise": ("Noise", "Plain decoding and one step belong to both."),
+    "rule": ("Acceptance rule", "λ = 0 belongs to every rule."),
+    "place": ("Measured on", "Speeds of one machine; quality does not depend on it."),
+    "aim": ("What I need", "The question that the answer below the chart is for."),
+    "bound": ("How much", "Points, a quality from 0 to 1, or times plain decoding."),
+    "minutes": ("Minutes", "The longest it may take; it goes on from what is there."),
+}
+FRONTIER_TASKS = {"reasoning": "Reasoning", "coding": "Coding", "chat": "Chat"}
+FRONTIER_NOISES = {"": "Both", "masked": "Masked", "uniform": "Uniform"}
+FRONTIER_EVERYTHING = "Everything measured"
+FRONTIER_AIMS = {"near": "quality within … points of lossless", "quality": "quality of at least …", "speed": "speed of at least … × plain"}
+FRONTIER_PLACE = "{name}, threads: {threads}, {dtype} ({date})"
+FRONTIER_PLACE_OWN = "this machine: {name}, threads: {threads}, {dtype} ({date})"
+FRONTIER_NO_PLACE = "nothing measured"
+FRONTIER_MISSING = {
+    "nothing": "Nothing has been measured with these models yet, so there is no frontier to draw. “python -m sdiff bench” measures it; its rows "
+    "appear here as they come. Your own finished runs are placed by speed meanwhile.",
+    "other": "What is stored here was measured with other weights than those in use, so it is not shown. “python -m sdiff bench” measures these.",
+    "task": "Nothing has been measured for {task} on this machine yet. There is something for: {tasks}.",
+    "quality": "On this machine only speeds have been measured for {task}, and no quality is stored for it: the settings stand in the strip below the chart.",
+}
+FRONTIER_NO_OTHER = "nothing else"
+FRONTIER_BROKEN = "The frontier cannot be shown: {error}"
+FRONTIER_OWN_BROKEN = "This machine's own measurements are left out: {error}"
+FRONTIER_LEFT_OUT = "Left out, since their speed or quality is no number: {n} of the measured settings."
+FRONTIER_WHERE = (
+    "Speed: {name} ({device}), threads: {threads}, {dtype}, torch {torch}, {date}, load average at most {load}; {timed} timed prompts per setting, each "
+    "ratio to plain decoding of the same prompt in the same run, the median of the ratios."
+)
+FRONTIER_WHERE_QUALITY = "Quality: {n} problems per setting, temperature {temperature}, seed {seed}, decoded on {name}, {date}."
+FRONTIER_WHERE_MODELS = "Weights, by the beginnings of their hashes: verifier {verifier}, adapter {adapter}, drafter {drafter}."
+FRONTIER_JOINT = (
+    "{noise}: at no worse quality, picked on half of the problems and compared on the other, {joint} is {ratio}× ({low} – {high}) as fast as {single}; "
+    "quality {difference}."
+)
+FRONTIER_ASK = {
+    "number": "Type how much you need as a number; then the answer stands here.",
+    "range": "A quality lies between 0 and 1; {bound} does not.",
+    "none": "There are no measured settings to choose from here.",
+}
+FRONTIER_PICK = {
+    "unknown": "That setting is not among the measured ones any more; the chart was drawn again.",
+    "shown": "The controls are set to {name}; its recorded decode plays.",
+    "silent": "The controls are set to {name}. No decode of it is recorded: press Run to see one.",
+    "plain": "Plain decoding has no settings; its recorded decode plays.",
+    "plainSilent": "Plain decoding has no settings, and no decode of it is recorded: press “Run without drafter” to see one.",
+}
+FRONTIER = {
+    "title": "Speed against quality",
+    "reading": "Reading the measurements …",
+    "noChart": "The chart could not be drawn in this browser; the table holds the same points.",
+    "picture": "Chart of {n} settings of {task}: speed from {slow} to {fast} times plain decoding, quality from {low} to {high}. The table below holds the same points.",
+    "speedAxis": "speed, × plain decoding",
+    "accuracy": "accuracy",
+    "closeness": "1 − mean TV from the model's own law",
+    "plain": "plain",
+    "bound": "needed",
+    "strip": "no quality",
+    "fronts": {"both": "S and λ free", "leniency": "S = 1 only", "steps": "λ = 0 only"},
+    "gain": {
+        "leniency": "Both knobs together cover {ratio}× ({low} – {high}) the area that leniency alone covers at S = 1",
+        "steps": "{ratio}× ({low} – {high}) that of steps alone at λ = 0",
+    },
+    "noGain": "Too little is measured here for an area to compare.",
+    "gainHelp": "Area: what a front covers above the worst quality shown and beyond plain speed. With both knobs it is never smaller, so look at how far above 1 it "
+    "is; in brackets the 95 % interval over problems. Derived.",
+    "key": {
+        "masked": "masked noise",
+        "uniform": "uniform noise",
+        "plain": "plain decoding",
+        "number": "number: steps S, on a front",
+        "strict": "λ = 0",
+        "lenient": "λ = 1",
+        "mine": "this machine",
+        "own": "your runs",
+        "bars": "bars: 95 % intervals",
+    },
+    "hover": "{name}\n{speed} × plain · {quality}\n{chance}",
+    "chance": "on the front in {share} of the draws",
+    "starHover": "your run: {name}\n{speed} × your plain run, {rate} tokens/s, {tokens} tokens\n{quality}",
+    "aloneHover": "{name}\n{speed} × plain\nno quality is measured for it",
+    "storedQuality": "quality of this setting as measured: {quality}",
+    "noQuality": "its quality is not measured",
+    "lossless": "lossless",
+    "ownNote": "Your runs are placed by their speed beside your last plain run of the same prompt, at the measured quality of the same setting if there is one, else in the "
+    "strip. Their bars resample the cycles of these two runs: other prompts can differ more.",
+    "unpaired": "{n} of your runs for this task cannot be placed yet: press “Run without drafter” with the same prompt.",
+    "elsewhere": "{n} of your runs belong to other tasks, by the words of their prompts.",
+    "answer": {
+        "title": "What to take",
+        "best": "Take",
+        "runner": "Next best",
+        "unsure": "Its interval also holds values that miss what you need.",
+        "nothing": "Nothing measured meets that. The nearest is",
+        "why": "Why not its neighbours",
+        "needQuality": "for a quality of at least {bound}",
+        "needSpeed": "for a speed of at least {bound}×",
+    },
+    "table": {
+        "title": "The points as a table",
+        "all": "all settings, not only those on a front",
+        "setting": "Setting",
+        "speed": "Speed, × plain",
+        "n": "n",
+        "chance": "On the front",
+        "chanceHelp": "Share of the bootstrap draws, over problems, in which nothing beats the point at both. Derived.",
+        "fronts": "Fronts",
+        "pick": "Set {name} and play its recorded decode",
+        "counts": "{n} of {all} settings",
+    },
+    "once": "{timed} timed, no interval",
+    "reset": "Whole chart",
+    "csv": "Download CSV",
+    "where": "What was measured where",
+    "definitions": "Accuracy: share of right answers, with the Wilson 95 % interval of n problems; lossless settings follow one law and so share one accuracy, that of all "
+    "their runs, its interval by bootstrap over problems. Chat is not graded: there quality is 1 − the mean TV distance of what was written from the model's own law. "
+    "Speed: median over prompts of tokens/s ÷ tokens/s of plain decoding of the same prompt in the same run. Both measured.",
+}
+MEASURE = {
+    "title": "Measure on this machine",
+    "about": "Times a coarse grid of the chosen task on this computer and lays it over the chart; the quality stays that of the stored rows, which no machine changes. "
+    "Close other programs, and leave this page alone meanwhile: whatever runs beside it slows it down.",
+    "start": "Measure",
+    "stop": "Stop measuring",
+    "starting": "Getting ready to measure.",
+    "waiting": "Waiting to measure: {ahead} ahead in the line.",
+    "running": "Measuring {task}: {runs} of at most {planned} runs timed, at most {left} left.",
+    "done": "Measured: everything of the coarse grid for {task} is timed, {runs} runs in this go.",
+    "timeUp": "The time is up after {runs} runs of {task}. What is finished is kept; press Measure to go on from there.",
+    "stopped": "Stopped after {runs} runs. What was finished is kept.",
+    "leftOut": " {n} runs failed and are left out.",
+    "failed": "Measuring failed: {error}",
+    "busy": "A measurement is already running.",
+    "minutes": "Minutes must be a number from 1 to 60.",
+}
