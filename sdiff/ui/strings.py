@@ -228,7 +228,7 @@ FRONTIER_CONTROLS = {
     "noise": ("Noise", "Plain decoding and one step belong to both."),
     "rule": ("Acceptance rule", "λ = 0 belongs to every rule."),
     "place": ("Measured on", "Speeds of one machine; quality does not depend on it."),
-    "aim": ("What I need", "The question that the answer below the chart is for."),
+    "aim": ("What I need", "The question that is answered beside the chart."),
     "bound": ("How much", "Points, a quality from 0 to 1, or times plain decoding."),
     "minutes": ("Minutes", "The longest it may take; it goes on from what is there."),
 }

@@ -29,11 +29,12 @@ function markers(points, indices, data, view, front) {
   };
 }
 
-// Down at the point, then right: what lies below and left of a front is dominated.
-const line = (points, name, view) => ({
-  type: "scatter", mode: "lines", x: points.map((p) => p.speed), y: points.map((p) => p.quality), hoverinfo: "skip",
-  line: { shape: "vh", color: view.colours[name], width: name === "both" ? 3 : 2.5, dash: { both: "solid", leniency: "8px,4px", steps: "2px,3px" }[name] || "solid" },
-});
+// What lies below and left of a front is dominated: level from plain speed to its first point, then down and on to the next.
+function line(points, name, view) {
+  const start = points.length ? [{ speed: Math.min(1, points[0].speed), quality: points[0].quality }] : [];
+  const path = [...start, ...points], style = { both: [3, "solid"], leniency: [2.5, "8px,4px"], steps: [2.5, "2px,3px"], mine: [1.5, "12px,3px,2px,3px"] }[name];
+  return { type: "scatter", mode: "lines", x: path.map((p) => p.speed), y: path.map((p) => p.quality), hoverinfo: "skip", line: { shape: "vh", color: view.colours[name], width: style[0], dash: style[1] } };
+}
 
 // The gained area: between the joint front and that of leniency alone, right of plain speed and above the worst quality.
 function gained(layer, view) {
@@ -61,8 +62,7 @@ function layerTraces(layer, data, view) {
 function mineTraces(layer, data, view) {
   const points = layer.points;
   if (!points.length) return [];
-  const front = { ...line(layer.fronts.both.map((i) => points[i]), "mine", view) };
-  return [front, { type: "scatter", mode: "markers", x: points.map((p) => p.speed), y: points.map((p) => p.quality), customdata: points.map((_, i) => "mine" + i),
+  return [line(layer.fronts.both.map((i) => points[i]), "mine", view), { type: "scatter", mode: "markers", x: points.map((p) => p.speed), y: points.map((p) => p.quality), customdata: points.map((_, i) => "mine" + i),
     hovertext: points.map((p) => label(view.words.key.mine) + "<br>" + hover(p, data, view.words)), hovertemplate: "%{hovertext}<extra></extra>",
     marker: { size: 11, symbol: "diamond-open", color: view.colours.mine, line: { width: 2 } }, error_x: bars(points, "speed", view.colours.mine) }];
 }
@@ -81,7 +81,7 @@ function starText(p, words) {
 }
 
 function figure(data, answer, view) {
-  const { words, colours, narrow } = view;
+  const { words, colours } = view;
   const strip = [data.main, data.mine].flatMap((layer) => (layer ? layer.alone : [])).map((p) => ({ p: p, text: label(fill(words.aloneHover, { name: p.name, speed: speedOf(p) })) }));
   const placed = data.own.stars.filter((p) => known(p.quality));
   strip.push(...data.own.stars.filter((p) => !known(p.quality)).map((p) => ({ p: p, star: true, text: starText(p, words) })));
