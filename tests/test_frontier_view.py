@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import csv
 import gzip
 import json
 import math
+import shutil
+import subprocess
 import threading
 import time
 from dataclasses import asdict
 
 import frontier_rows as rows
+import gradio as gr
 import pytest
 from apart import run_async
+from test_architecture import SOURCES, tree
 
 from sdiff import trace as t
 from sdiff.bench import personal
@@ -28,6 +34,7 @@ from sdiff.ui.components import FRONTIER_SCRIPTS, read, static
 from sdiff.ui.engine import Engine
 from sdiff.ui.frontier_api import frontier_json, recommend_json
 from sdiff.ui.frontier_data import Look, asked, payload, picked
+from sdiff.ui.frontier_view import build_frontier
 from sdiff.ui.measuring import Sweep
 from sdiff.ui.own_runs import OwnRuns, own_run
 
@@ -66,6 +73,61 @@ def test_templates_hold_nothing_that_gradio_would_run():
     scripts = read(*(f"frontier/{name}" for name in FRONTIER_SCRIPTS))
     for risky in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "fetch(", "http"):
         assert risky not in scripts, risky
+
+
+@pytest.mark.parametrize("module", ["sdiff.ui.frontier_view", "app"])
+def test_the_page_is_built_without_torch(module):
+    """Followed through the imports that run when a module is loaded; those inside functions wait for a run."""
+    seen, open_ = set(), [module]
+    while open_:
+        name = open_.pop()
+        if name in seen or (f"{name}.__init__" not in SOURCES and name not in SOURCES):
+            assert name.split(".")[0] not in ("torch", "transformers"), name
+            continue
+        seen.add(name)
+        for node in tree(name if name in SOURCES else f"{name}.__init__").body:
+            if isinstance(node, ast.Import):
+                open_ += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                open_ += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names if f"{node.module}.{alias.name}" in SOURCES)]
+    assert len(seen) > 10
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+def test_the_scripts_draw_finite_numbers_and_escaped_labels(measurements, tmp_path):
+    data = drawn(measurements)
+    data["main"]["points"][0]["name"] = '<b>=1,"x"</b>'
+    data["main"]["points"][1] |= {"speed_low": None, "speed_high": None, "chance": None}
+    star = {**data["main"]["points"][2], "tokens": 40}
+    data["own"]["stars"] = [star, {**star, "quality": None, "quality_low": None, "quality_high": None}]
+    colours = dict.fromkeys(
+        ("strict", "full", "both", "leniency", "steps", "mine", "own", "area", "edge", "text", "grid", "back"), "#102030"
+    )
+    (tmp_path / "run.js").write_text(
+        read("frontier/words.js", "frontier/plot.js")
+        + f"const data = {json.dumps(data)}, view = {{words: {json.dumps(strings.FRONTIER)}, colours: {json.dumps(colours)}, any: true}};"
+        + "console.log(JSON.stringify([figure(data, data.answer, view), asCsv(data, ['a, b'])]));",
+        encoding="utf-8",
+    )
+    drawing, table = json.loads(
+        subprocess.run(["node", tmp_path / "run.js"], capture_output=True, text=True, check=True, timeout=30).stdout
+    )
+    for trace in drawing["data"]:
+        assert len(trace["x"]) == len(trace["y"]) > 0 or not trace.get("marker")
+        assert all(math.isfinite(value) for axis in ("x", "y") for value in trace[axis])
+        assert not any("<b>=" in text for text in trace.get("hovertext", ()))
+    assert any("&lt;b&gt;=1" in text for trace in drawing["data"] for text in trace.get("hovertext", ()))
+    assert drawing["layout"]["yaxis2"], "a star without a quality stands in the strip"
+    lines = list(csv.reader(table.splitlines()))
+    assert len([line for line in lines if line and line[0] == "points"]) == len(data["main"]["points"])
+    assert len([line for line in lines if line and line[0] == "own run"]) == 2
+    assert lines[-1] == ["a, b"]
+
+
+def test_programs_find_two_endpoints_and_nothing_else():
+    with gr.Blocks() as demo:
+        build_frontier(Engine(lambda progress: None), measure=True)
+    assert set(demo.get_api_info()["named_endpoints"]) == {"/frontier", "/recommend"}
 
 
 # ── the payload ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -126,7 +188,7 @@ def test_what_was_measured_where_is_said(measurements):
     for word in ("a made-up machine", "threads: 2", "float32", "torch 2.13", "2026-01-02", "load average at most 0.5", "6 timed prompts", "24 problems", "a made-up server",
                  "temperature 0.7", "made-up-v"):  # fmt: skip
         assert word in text, word
-    assert any("picked on half of the problems" in note for note in data["notes"])
+    assert any("compared on the other half" in note for note in data["notes"])
 
 
 def test_this_machine_is_laid_over_the_shipped_one(folder, tmp_path):

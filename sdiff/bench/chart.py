@@ -22,6 +22,7 @@ from sdiff.bench.settings import GAMMA, GRADED, Setting
 from sdiff.bench.store import MACHINE, Store, by_setting
 from sdiff.frontier import KNOBS, Choice, Point, choose, draws, gain, only, probability_on_front, staircase
 from sdiff.request import DEFAULT_PROPOSAL, NOISES
+from sdiff.request import KNOBS as RULES
 from sdiff.tasks import TASKS
 
 FEW = 3  # timed prompts below which a speed has no interval
@@ -246,6 +247,8 @@ class Measurements:
         """Everything to draw: the points of a machine, and over them those measured here, if that is another one."""
         if task not in TASKS:
             raise ValueError(f"unknown task {task}; there are {', '.join(TASKS)}")
+        if noise not in ("", *NOISES) or rule not in ("", *RULES):
+            raise ValueError("unknown noise or rule")  # also bounds what is kept
         state, here = self.state(), self.place(place)
         base = {
             "task": task,

@@ -39,6 +39,11 @@ class Progress:
     began: float = 0.0  # monotonic seconds; 0: not yet
     failed: list[str] = field(default_factory=list)
 
+    @property
+    def over(self) -> bool:
+        """Has the time run out?"""
+        return bool(self.began) and time.monotonic() - self.began >= self.minutes * 60
+
     def seconds_left(self) -> float:
         """At most: what the time allows, or less if the runs left will not take that long."""
         if not self.began:

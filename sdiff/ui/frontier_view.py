@@ -85,7 +85,7 @@ def build_frontier(
 def _controls() -> dict[str, Any]:
     def labels(field: str) -> dict[str, Any]:
         label, info = strings.FRONTIER_CONTROLS[field]
-        return {"label": label, "info": info, "elem_id": f"frontier-{field}"}
+        return {"label": label, "info": info, "elem_id": f"frontier-{field}", "min_width": 230}
 
     c: dict[str, Any] = {}
     with gr.Row():

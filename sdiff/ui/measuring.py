@@ -40,7 +40,8 @@ class Job(threading.Thread):
     def _measure(self, pair: Any) -> bool:
         from sdiff.bench.personal import Progress, measure  # torch: loaded by now, since the pair is
 
-        self.progress = Progress(self.minutes, stop=self.stopped)
+        self.progress = Progress(self.minutes)
+        self.progress.stop = self.stopped  # after it can be seen: a stop at this very moment reaches it either way
         return measure(pair, self.folder, self.task, self.progress)
 
     def stop(self) -> None:
@@ -60,13 +61,10 @@ class Job(threading.Thread):
             left = self.progress.seconds_left()
             shown = f"{left / 60:.0f} min" if left >= 90 else f"{left:.0f} s"
             return "busy", strings.MEASURE["running"].format(task=task, runs=runs, planned=self.progress.planned, left=shown)
-        ended = "stopped" if self.stopped else "done" if self.whole or self.failed else "timeUp"
-        more = strings.MEASURE["leftOut"].format(n=self.failed) if self.failed else ""
+        ended = "stopped" if self.stopped else "timeUp" if self.progress and self.progress.over and not self.whole else "done"
+        failed = len(self.progress.failed) if self.progress else 0
+        more = strings.MEASURE["leftOut"].format(n=failed) if failed else ""
         return "good", strings.MEASURE[ended].format(task=task, runs=runs) + more
-
-    @property
-    def failed(self) -> int:
-        return len(self.progress.failed) if self.progress else 0
 
 
 class Sweep:

@@ -257,8 +257,8 @@ FRONTIER_WHERE = (
 FRONTIER_WHERE_QUALITY = "Quality: {n} problems per setting, temperature {temperature}, seed {seed}, decoded on {name}, {date}."
 FRONTIER_WHERE_MODELS = "Weights, by the beginnings of their hashes: verifier {verifier}, adapter {adapter}, drafter {drafter}."
 FRONTIER_JOINT = (
-    "{noise}: at no worse quality, picked on half of the problems and compared on the other, {joint} is {ratio}× ({low} – {high}) as fast as {single}; "
-    "quality {difference}."
+    "{noise}: {joint} is {ratio}× ({low} – {high}) as fast as {single}, quality {difference}: picked on half of the problems as the largest gain at no worse "
+    "quality, compared on the other half."
 )
 FRONTIER_ASK = {
     "number": "Type how much you need as a number; then the answer stands here.",
@@ -282,6 +282,7 @@ FRONTIER = {
     "closeness": "1 − mean TV from the model's own law",
     "plain": "plain",
     "bound": "needed",
+    "take": "take",
     "strip": "no quality",
     "fronts": {"both": "S and λ free", "leniency": "S = 1 only", "steps": "λ = 0 only"},
     "gain": {
@@ -333,7 +334,7 @@ FRONTIER = {
         "chanceHelp": "Share of the bootstrap draws, over problems, in which nothing beats the point at both. Derived.",
         "fronts": "Fronts",
         "pick": "Set {name} and play its recorded decode",
-        "counts": "{n} of {all} settings",
+        "counts": "{n} of {all} settings shown",
     },
     "once": "{timed} timed, no interval",
     "reset": "Whole chart",

@@ -255,6 +255,18 @@ def test_small_screens_fit(look, frontier, picture, width, scheme):
     picture(page, f"{width}-{scheme}")
 
 
+def test_programs_ask_the_running_page(frontier):
+    from gradio_client import Client
+
+    client = Client(frontier, verbose=False)
+    told = client.predict("reasoning", None, 2.0, api_name="/recommend")
+    assert told["best"]["speed"] >= 2
+    assert told["rejected"]
+    assert len(client.predict("chat", api_name="/frontier")["main"]["points"]) == 39
+    with pytest.raises(Exception, match="not both"):
+        client.predict("reasoning", 0.5, 2.0, api_name="/recommend")
+
+
 def test_an_empty_store_explains_itself(look, apps, tmp_path, picture):
     page = look(apps(tmp_path / "nothing"), wait="() => document.querySelector('.fr').dataset.state === 'none'")
     expect(page.locator(".fr-missing")).to_contain_text("Nothing has been measured with these models yet")

@@ -81,14 +81,17 @@ function starText(p, words) {
 }
 
 function figure(data, answer, view) {
-  const { words, colours } = view;
+  const { words, colours, narrow } = view;
   const strip = [data.main, data.mine].flatMap((layer) => (layer ? layer.alone : [])).map((p) => ({ p: p, text: label(fill(words.aloneHover, { name: p.name, speed: speedOf(p) })) }));
   const placed = data.own.stars.filter((p) => known(p.quality));
   strip.push(...data.own.stars.filter((p) => !known(p.quality)).map((p) => ({ p: p, star: true, text: starText(p, words) })));
   const stars = { type: "scatter", mode: "markers", x: placed.map((p) => p.speed), y: placed.map((p) => p.quality), hovertext: placed.map((p) => starText(p, words)), hovertemplate: "%{hovertext}<extra></extra>",
     marker: { size: 16, symbol: "star-open", color: colours.own, line: { width: 2 } }, error_x: bars(placed, "speed", colours.own), error_y: bars(placed, "quality", colours.own) };
+  const best = answer && known(answer.bound) && answer.best !== null && data.main ? data.main.points[answer.best] : null;
+  const take = best ? [{ type: "scatter", mode: "markers+text", x: [best.speed], y: [best.quality], text: ["<b>" + escaped(words.take) + "</b>"], textposition: "top right", hoverinfo: "skip",
+    marker: { size: narrow ? 22 : 26, symbol: "circle-open", color: colours.text, line: { width: 2 } } }] : [];
   const ring = view.ringed ? [{ type: "scatter", mode: "markers", x: [view.ringed.speed], y: [view.ringed.quality], hoverinfo: "skip", marker: { size: 30, symbol: "circle-open", color: colours.both, line: { width: 3 } } }] : [];
-  const traces = [...(data.main ? layerTraces(data.main, data, view) : []), ...(data.mine ? mineTraces(data.mine, data, view) : []), ...(placed.length ? [stars] : []), ...stripTraces(strip, view), ...ring];
+  const traces = [...(data.main ? layerTraces(data.main, data, view) : []), ...(data.mine ? mineTraces(data.mine, data, view) : []), ...(placed.length ? [stars] : []), ...stripTraces(strip, view), ...take, ...ring];
   return { data: traces.map((t) => ({ ...t, showlegend: false })), layout: layoutOf(data, answer, view, strip.length > 0) };
 }
 

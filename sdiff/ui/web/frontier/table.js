@@ -29,7 +29,7 @@ function drawTable(table, layer, answer, every, current, act, words) {
   const heads = [["setting"], ["speed"], ["quality"], ["n", 1], ["chance", 1], ["fronts", 1]];
   const row = el("tr");
   for (const [name, wide] of heads) {
-    const th = el("th", "", name === "quality" ? act.qualityName : words.table[name]);
+    const th = el("th", "", name === "quality" ? act.qualityName[0].toUpperCase() + act.qualityName.slice(1) : words.table[name]);
     th.scope = "col";
     if (wide) th.dataset.wide = "";
     if (name === "chance") th.title = words.table.chanceHelp;
