@@ -7,6 +7,7 @@ import gzip
 import os
 import re
 import sys
+import time
 from pathlib import Path
 
 import gradio as gr
@@ -45,7 +46,7 @@ def apps():
     """apps(shipped, own) -> address of a page with the view in its second tab, a line that shows what was picked, and own runs."""
     opened = []
 
-    def start(shipped: Path, own: Path | None = None, runs: tuple[Trace, ...] = ()) -> str:
+    def start(shipped: Path, own: Path | None = None, runs: tuple[Trace, ...] = (), pair: FakePair | None = None) -> str:
         with gr.Blocks(title="frontier", analytics_enabled=False) as demo:
             gr.Markdown("# The frontier alone")
             with gr.Tabs():
@@ -93,6 +94,7 @@ def look(visit):
     def opened(url: str, wait: str = DRAWN, **context) -> Page:
         page = visit(url, wait=False, **context)
         page.wait_for_function("() => window.__gradio_session_hash__ && document.querySelector('[role=tab]')")
+        assert page.evaluate("() => !window.Plotly"), "the script is for those who open the view"
         page.get_by_role("tab", name="Frontier").click()
         page.wait_for_function(MOUNTED)
         page.wait_for_function(wait)
@@ -253,6 +255,40 @@ def test_small_screens_fit(look, frontier, picture, width, scheme):
     assert plot["width"] <= width
     assert page.evaluate("() => document.querySelector('.fr-plot .main-svg').getBoundingClientRect().width") <= width
     picture(page, f"{width}-{scheme}")
+
+
+class TimedPair(FakePair):
+    """Its runs can be cut short from outside, as the real one's, and take a tenth of a second each."""
+
+    denoiser = type("Denoiser", (), {"scale": 0.7})()
+
+    def stream(self, request: Request, stop=lambda: False, detail: bool = True):
+        time.sleep(0.1)
+        for event in super().stream(request):
+            if stop():
+                return
+            yield event
+
+
+def test_this_machine_is_measured_until_stopped(look, apps, tmp_path, monkeypatch):
+    from sdiff.bench import personal
+
+    monkeypatch.setattr(personal, "where", lambda pair, scale: {**rows.WHERE, "name": "a machine that was just measured"})
+    monkeypatch.setattr(personal.bundled, "names", lambda folder: rows.MODELS)
+    rows.shipped(tmp_path / "shipped", ("reasoning",), n=8, prompts=3)
+    page = look(apps(tmp_path / "shipped", tmp_path / "own", pair=TimedPair()))
+    page.get_by_role("button", name="Measure on this machine").click()
+    page.locator("#measure-start").click()
+    expect(page.locator("#measure-start")).to_be_disabled()
+    expect(page.locator("#measure-status")).to_contain_text(
+        re.compile(r"Measuring Reasoning: [1-9]\d+ of at most \d+ runs timed, at most .* left")
+    )
+    page.locator("#measure-stop").click()
+    expect(page.locator("#measure-status")).to_contain_text("Stopped after")
+    expect(page.locator("#measure-start")).to_be_enabled()
+    expect(page.locator("#measure-stop")).to_be_disabled()
+    expect(page.locator(".fr-where")).to_contain_text("a machine that was just measured")
+    assert rows.Store(tmp_path / "own").done("speed", rows.MODELS)
 
 
 def test_programs_ask_the_running_page(frontier):
