@@ -18,6 +18,8 @@ from sdiff.ui import states, strings
 WEB = Path(__file__).parent / "web"
 PLAYER_SCRIPTS = ("timeline.js", "caption.js", "stage.js", "card.js", "transport.js", "main.js")
 
+FRONTIER_SCRIPTS = ("words.js", "plot.js", "table.js", "main.js")
+
 
 def read(*names: str) -> str:
     """The named files of the web folder, joined."""
@@ -69,9 +71,6 @@ def plotly_script() -> str:
     path = (Path(package.origin).parent / "package_data" / "plotly.min.js").resolve()
     gr.set_static_paths([path])
     return f'<script src="gradio_api/file={path.as_posix()}"></script>'
-
-
-FRONTIER_SCRIPTS = ("words.js", "plot.js", "table.js", "main.js")
 
 
 def frontier_chart(value: str = "", **props: Any) -> gr.HTML:

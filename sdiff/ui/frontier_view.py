@@ -39,10 +39,13 @@ class Frontier:
     """What the page needs of the view.
 
     `chart.pick(f, None, outputs)`: somebody chose a point, and `picked(event)` inside f says what changes. `own.add(page, trace)` after
-    a finished run puts its star on the chart; `own.forget(page)` when the page closes. `controls`: the view's own, by the fields of Look.
+    a finished run puts its star on the chart; `own.forget(page)` when the page closes. `status`: a line beside the chart, for the sentence
+    of a pick as "tone:sentence". `controls`: the view's own, by the fields of Look; changed by a person they draw the chart again, changed
+    by a link they count from the next time the view is seen.
     """
 
     chart: gr.HTML
+    status: gr.HTML
     controls: dict[str, Any]
     own: OwnRuns
     measurements: Measurements
@@ -74,12 +77,13 @@ def build_frontier(
 
     gr.Markdown(strings.FRONTIER_INTRO, elem_id="frontier-intro")
     controls = _controls()
+    status = line(elem_id="frontier-status")
     chart = frontier_chart(elem_id="frontier")
     _wire(measurements, controls, chart, show)
     if measure:
         _sweep_panel(Sweep(engine, measurements.folders[True]), controls, chart, show)
     endpoints(measurements)
-    return Frontier(chart, controls, runs, measurements, lambda event: picked(measurements, event._data.get("key")))
+    return Frontier(chart, status, controls, runs, measurements, lambda event: picked(measurements, event._data.get("key")))
 
 
 def _controls() -> dict[str, Any]:

@@ -54,17 +54,21 @@ def apps():
                     gr.Markdown("Nothing here.")
                 with gr.Tab("Frontier"):
                     view = build_frontier(
-                        Engine(lambda progress: FakePair()).start(), True, shipped, own or shipped.with_name("no-own"), lambda: rows.MODELS
+                        Engine(lambda progress: pair or FakePair()).start(),
+                        True,
+                        shipped,
+                        own or shipped.with_name("no-own"),
+                        lambda: rows.MODELS,
                     )
                     told = gr.Textbox(label="picked", elem_id="told", lines=2)
 
-            def show(page: gr.Request, event: gr.EventData) -> str:
+            def show(page: gr.Request, event: gr.EventData) -> tuple[str, str]:
                 picked = view.picked(event)
                 for trace in runs:
                     view.own.add(page.session_hash or "", trace)
-                return f"{picked.sentence} | {picked.values.get('steps')} | {picked.trace is not None}"
+                return f"{picked.sentence} | {picked.values.get('steps')} | {picked.trace is not None}", f"{picked.tone}:{picked.sentence}"
 
-            view.chart.pick(show, None, told, queue=False, show_progress="hidden", api_visibility="private")
+            view.chart.pick(show, None, [told, view.status], queue=False, show_progress="hidden", api_visibility="private")
         opened.append(demo)
         return launch(demo, "127.0.0.1", None, prevent_thread_lock=True, quiet=True).rstrip("/")
 
@@ -146,7 +150,8 @@ def test_the_keyboard_picks_a_row_and_its_decode(look, frontier):
     ringed = "() => document.querySelector('.fr-plot').data.some(t => t.marker && t.marker.size === 30)"
     page.wait_for_function(ringed)
     page.keyboard.press("Enter")
-    expect(page.locator("#told textarea")).to_have_value(re.compile("its recorded decode plays.*| 4 | True"))
+    expect(page.locator("#told textarea")).to_have_value(re.compile(r"its recorded decode plays.*\| 4 \| True"))
+    expect(page.locator("#frontier-status")).to_contain_text("its recorded decode plays")
     expect(page.locator(".fr-table button:focus")).to_have_text("masked, S = 4, tv λ = 0.4")
     page.keyboard.press("Tab")
     expect(page.locator(".fr-table button:focus")).to_have_count(1)
