@@ -56,7 +56,7 @@ def main() -> None:
     engine = Engine(load)
     if is_zero():
         engine.load()
-    demo = build(engine)
+    demo = build(engine, measure=args.host in ("127.0.0.1", "localhost"))
     try:
         url = launch(demo, args.host, args.port, prevent_thread_lock=True, quiet=True)
     except Exception:  # Gradio reports a busy port and a wrong address alike, and misnames the latter

@@ -39,7 +39,12 @@ FORBIDDEN = {
     "verifier": {"sdiff.drafters", "sdiff.network", "transformers"},
 }  # fmt: skip
 # tables of families and specifications are data
-MOST_LINES = {"sdiff.decode": 120, "sdiff.acceptance": 200, "sdiff.tasks.coding_specs": 450, "sdiff.tasks.coding_written": 450}
+MOST_LINES = {
+    "sdiff.decode": 120,
+    "sdiff.acceptance": 200,
+    "sdiff.tasks.coding_specs": 450,
+    "sdiff.tasks.coding_written": 450,
+}
 LONGER_FUNCTIONS = {"sdiff.decode.decode": 70}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,12 @@ from sdiff.request import is_lossless
 DRAWS = 1000
 
 
+@functools.cache
 def weights(problems: int, draws: int = DRAWS, seed: int = 0) -> Numbers:
     """How often each problem is drawn in each bootstrap sample, [B, problems]. Settings that share problems share the draws.
 
-    The first `n` columns of a larger table are the table of `n` problems up to their number, which ratios divide out.
+    The first `n` columns of a larger table are the table of `n` problems up to their number, which ratios divide out. One array for all
+    who ask: not to be written to.
     """
     generator = np.random.default_rng(seed)
     return generator.poisson(1.0, (problems, draws)).T.astype(float)  # Poisson bootstrap: problem by problem

@@ -7,6 +7,8 @@ file beside every module that subclasses a component.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -14,6 +16,8 @@ import gradio as gr
 from sdiff.ui import states, strings
 from sdiff.ui.assets import player_parts, read
 from sdiff.ui.lesson import lesson_page
+
+FRONTIER_SCRIPTS = ("words.js", "plot.js", "table.js", "main.js")
 
 
 def static(text: str) -> str:
@@ -57,3 +61,18 @@ def line(value: str = "", **props: Any) -> gr.HTML:
     """One sentence, spoken politely when it changes. `value` is "tone:sentence"."""
     html = '<p class="sd-line" role="status" aria-live="polite"></p>'
     return _component(value, html, read("line.css"), read("line.js"), **props)
+
+
+def plotly_script() -> str:
+    """The head tag of the Plotly script that ships inside the `plotly` wheel, served as the one public file of its folder."""
+    package = find_spec("plotly")  # not imported: only its file is needed, and the import takes time
+    path = (Path(package.origin).parent / "package_data" / "plotly.min.js").resolve()
+    gr.set_static_paths([path])
+    return f'<script src="gradio_api/file={path.as_posix()}"></script>'
+
+
+def frontier_chart(value: str = "", **props: Any) -> gr.HTML:
+    """The frontier. `value` is the JSON of frontier_data.py, `answer` replaces the answer in it when only the question changed."""
+    script = read(*(f"frontier/{name}" for name in FRONTIER_SCRIPTS))
+    html, css = read("frontier/frontier.html"), read("frontier/frontier.css")
+    return _component(value, html, css, script, answer="", words=strings.FRONTIER, head=plotly_script(), **props)

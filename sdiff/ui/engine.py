@@ -104,6 +104,10 @@ class Engine:
         """`function(*args)` on the decoder's thread; waits for the result."""
         return self._decoder.submit(contextvars.copy_context().run, function, *args).result()
 
+    def lend(self, function: Callable[..., Any], *args: Any) -> Any:
+        """`function(pair, *args)` on the decoder's thread; waits for the result. Only for who holds the first place of the line."""
+        return self.work(function, self._pair, *args)
+
     def status(self) -> tuple[str, str]:
         """(tone, sentence) for a visitor who is not running anything."""
         if self.error:

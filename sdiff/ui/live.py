@@ -10,9 +10,10 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 
@@ -79,6 +80,7 @@ class Visitors:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self.finished: Callable[[str, Trace], Any] = lambda page, trace: None  # told of every run that came to its end
         self._stops: dict[str, threading.Event] = {}
         self._early: dict[str, float] = {}  # stops that overtook their run on a busy server, and when
 
@@ -114,7 +116,7 @@ class Visitors:
                     yield Update(*self.engine.status())
                     return
                 await anyio.sleep(POLL_SECONDS)
-            async with aclosing(self._decode(request, stop)) as updates:  # closed before the place is given back
+            async with aclosing(self._decode(page, request, stop)) as updates:  # closed before the place is given back
                 async for update in updates:
                     yield update
         finally:
@@ -129,7 +131,7 @@ class Visitors:
             return Update("busy", strings.WAITING_MODEL.format(what=self.engine.what))
         return None
 
-    async def _decode(self, request: Request, stop: threading.Event) -> AsyncGenerator[Update, None]:
+    async def _decode(self, page: str, request: Request, stop: threading.Event) -> AsyncGenerator[Update, None]:
         trace, text, source = Trace(), source_line("live", run := next(RUNS)), f"live {run}"
         yield Update("busy", strings.RUNNING.format(tokens=0))  # before any slow work
         events = self.engine.stream(request)
@@ -152,6 +154,7 @@ class Visitors:
             return
         if not trace.end:
             text += to_line(trace.append(_cut_short(trace, error))) + "\n"
+        self.finished(page, trace)
         yield Update(*_outcome(trace.end), text, numbers(trace, source))
 
 

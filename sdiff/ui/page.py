@@ -20,6 +20,7 @@ from sdiff.ui.api import offer
 from sdiff.ui.assets import read
 from sdiff.ui.components import line, numbers_table, player, race, tour
 from sdiff.ui.engine import Engine
+from sdiff.ui.frontier_view import Frontier, build_frontier
 from sdiff.ui.guard import Guard
 from sdiff.ui.link_view import QUIET, wire_links
 from sdiff.ui.live import POLL_SECONDS, Update, Visitors, player_value
@@ -58,8 +59,8 @@ def played(trace: Trace) -> tuple[str, str]:
     return player_value(trace, "recorded"), numbers(trace, "recorded")
 
 
-def build(engine: Engine, folder: Path = RECORDED) -> gr.Blocks:
-    """The whole page for one engine. `folder` holds the recorded runs."""
+def build(engine: Engine, folder: Path = RECORDED, measure: bool = False) -> gr.Blocks:
+    """The whole page for one engine. `folder` holds the recorded runs; `measure`: offer the sweep of this machine (for one person)."""
     trace, figures, prompt, problem = recording(folder)
     raced = recorded_race(folder / "race")
     visitors = Visitors(engine)
@@ -78,6 +79,8 @@ def build(engine: Engine, folder: Path = RECORDED) -> gr.Blocks:
                 with gr.Tab(strings.VIEWS["race"], id="race"):
                     start_race = gr.Button(strings.RACE_RUN, elem_id="start-race")
                     track = race(raced, elem_id="race")
+                with gr.Tab(strings.VIEWS["frontier"], id="frontier"):
+                    front = build_frontier(engine, measure)
                 with gr.Tab(strings.VIEWS["learn"], id="learn"):
                     shows = _gallery(folder)
                     gr.Markdown(strings.NOTES, elem_id="notes")
@@ -86,10 +89,11 @@ def build(engine: Engine, folder: Path = RECORDED) -> gr.Blocks:
         _wire_race(visitors, controls, buttons, (track, status))
         _wire_notes(controls, notes)
         _wire_recordings(folder, (chosen, shows), controls, (stage, table), views)
+        _wire_frontier(front, visitors, controls, (stage, table), views)
         wire_links(demo, controls, link, (views, stage, asked))
         offer(visitors)
         demo.load(_follow_loading(visitors, problem), None, status, concurrency_limit=None, **QUIET)
-        demo.unload(_stopper(visitors))
+        demo.unload(_closer(visitors, front))
     return demo
 
 
@@ -191,6 +195,26 @@ def _stopper(visitors: Visitors) -> Any:
         visitors.stop(page.session_hash or "")
 
     return stop
+
+
+def _closer(visitors: Visitors, front: Frontier) -> Any:
+    async def close(page: gr.Request) -> None:
+        visitors.stop(page.session_hash or "")
+        front.own.forget(page.session_hash or "")
+
+    return close
+
+
+def _wire_frontier(front: Frontier, visitors: Visitors, controls: dict[str, Any], shown: tuple[Any, Any], views: gr.Tabs) -> None:
+    """A picked point sets the controls and, where a decode of it is recorded, plays that; finished runs become stars."""
+    visitors.finished = front.own.add
+
+    def pick(event: gr.EventData) -> list[Any]:
+        found = front.picked(event)
+        stage = [*played(found.trace), gr.Tabs(selected="live")] if found.trace else [gr.skip()] * 3
+        return [*stage, *(found.values.get(name, gr.skip()) for name in controls), f"{found.tone}:{found.sentence}"]
+
+    front.chart.pick(pick, None, [*shown, views, *controls.values(), front.status], queue=False, **QUIET)
 
 
 def _wire_notes(controls: dict[str, Any], notes: tuple[gr.HTML, gr.HTML]) -> None:

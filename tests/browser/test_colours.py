@@ -8,7 +8,7 @@ import math
 import pytest
 
 from sdiff.ui import states
-from sdiff.ui.components import read
+from sdiff.ui.assets import read
 
 VISION = {  # Machado et al. 2009, severity 1, on linear RGB
     "normal": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),

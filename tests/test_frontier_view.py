@@ -1,0 +1,539 @@
+"""The frontier view's server side on made-up rows: the payload and its sentences, the answer, own runs, picks, the sweep. No browser."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import csv
+import gzip
+import json
+import math
+import shutil
+import subprocess
+import threading
+import time
+from dataclasses import asdict
+
+import frontier_rows as rows
+import gradio as gr
+import pytest
+from apart import run_async
+from test_architecture import SOURCES, tree
+
+from sdiff import trace as t
+from sdiff.bench import personal
+from sdiff.bench.chart import Measurements, chosen, name_of
+from sdiff.bench.report import report
+from sdiff.bench.settings import Setting, measured
+from sdiff.bench.store import Store
+from sdiff.bench.traces import path_of
+from sdiff.frontier import choose, gain, only, staircase
+from sdiff.request import Request
+from sdiff.ui import strings
+from sdiff.ui.assets import read
+from sdiff.ui.components import FRONTIER_SCRIPTS, static
+from sdiff.ui.engine import Engine
+from sdiff.ui.frontier_api import frontier_json, recommend_json
+from sdiff.ui.frontier_data import Look, asked, payload, picked
+from sdiff.ui.frontier_view import build_frontier
+from sdiff.ui.measuring import Sweep
+from sdiff.ui.own_runs import OwnRuns, own_run
+
+LOOK = Look("reasoning")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("frontier")
+    rows.shipped(path / "shipped", ("reasoning", "chat"), n=24)
+    return path
+
+
+@pytest.fixture(scope="module")
+def measurements(folder) -> Measurements:
+    return Measurements(folder / "shipped", folder / "none", lambda: rows.MODELS)
+
+
+def drawn(measurements: Measurements, look: Look = LOOK, own=()) -> dict:
+    return json.loads(payload(measurements, look, list(own)))
+
+
+def store(path, settings: list[Setting], n: int = 4, prompts: int = 4, **speed) -> Measurements:
+    made = Store(path / "s")
+    q, s = made.begin("quality", rows.MODELS, rows.WHERE), made.begin("speed", rows.MODELS, rows.WHERE)
+    made.add("quality", q, rows.quality_rows(settings, n))
+    made.add("speed", s, ({**row, **speed} for row in rows.speed_rows(settings, prompts)))
+    return Measurements(path / "s", path / "none", lambda: rows.MODELS)
+
+
+# ── templates and words ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_templates_hold_nothing_that_gradio_would_run():
+    assert static(read("frontier/frontier.html") + read("frontier/frontier.css"))
+    scripts = read(*(f"frontier/{name}" for name in FRONTIER_SCRIPTS))
+    for risky in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "fetch(", "http"):
+        assert risky not in scripts, risky
+
+
+@pytest.mark.parametrize("module", ["sdiff.ui.frontier_view", "app"])
+def test_the_page_is_built_without_torch(module):
+    """Followed through the imports that run when a module is loaded; those inside functions wait for a run."""
+    seen, open_ = set(), [module]
+    while open_:
+        name = open_.pop()
+        if name in seen or (f"{name}.__init__" not in SOURCES and name not in SOURCES):
+            assert name.split(".")[0] not in ("torch", "transformers"), name
+            continue
+        seen.add(name)
+        for node in tree(name if name in SOURCES else f"{name}.__init__").body:
+            if isinstance(node, ast.Import):
+                open_ += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                open_ += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names if f"{node.module}.{alias.name}" in SOURCES)]
+    assert len(seen) > 10
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+def test_the_scripts_draw_finite_numbers_and_escaped_labels(measurements, tmp_path):
+    data = drawn(measurements)
+    data["main"]["points"][0]["name"] = '<b>=1,"x"</b>'
+    data["main"]["points"][1] |= {"speed_low": None, "speed_high": None, "chance": None}
+    star = {**data["main"]["points"][2], "tokens": 40}
+    data["own"]["stars"] = [star, {**star, "quality": None, "quality_low": None, "quality_high": None}]
+    colours = dict.fromkeys(
+        ("strict", "full", "both", "leniency", "steps", "mine", "own", "area", "edge", "text", "grid", "back"), "#102030"
+    )
+    (tmp_path / "run.js").write_text(
+        read("frontier/words.js", "frontier/plot.js")
+        + f"const data = {json.dumps(data)}, view = {{words: {json.dumps(strings.FRONTIER)}, colours: {json.dumps(colours)}, any: true}};"
+        + "console.log(JSON.stringify([figure(data, data.answer, view), asCsv(data, ['a, b'])]));",
+        encoding="utf-8",
+    )
+    drawing, table = json.loads(
+        subprocess.run(["node", tmp_path / "run.js"], capture_output=True, text=True, check=True, timeout=30).stdout
+    )
+    for trace in drawing["data"]:
+        assert len(trace["x"]) == len(trace["y"]) > 0 or not trace.get("marker")
+        assert all(math.isfinite(value) for axis in ("x", "y") for value in trace[axis])
+        assert not any("<b>=" in text for text in trace.get("hovertext", ()))
+    assert any("&lt;b&gt;=1" in text for trace in drawing["data"] for text in trace.get("hovertext", ()))
+    assert drawing["layout"]["yaxis2"], "a star without a quality stands in the strip"
+    lines = list(csv.reader(table.splitlines()))
+    assert len([line for line in lines if line and line[0] == "points"]) == len(data["main"]["points"])
+    assert len([line for line in lines if line and line[0] == "own run"]) == 2
+    assert lines[-1] == ["a, b"]
+
+
+def test_programs_find_two_endpoints_and_nothing_else():
+    with gr.Blocks() as demo:
+        build_frontier(Engine(lambda progress: None), measure=True)
+    assert set(demo.get_api_info()["named_endpoints"]) == {"/frontier", "/recommend"}
+
+
+# ── the payload ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_chart_is_what_the_frontier_module_says(measurements):
+    data = drawn(measurements)
+    place = measurements.place()
+    every = chosen(measurements.measured("reasoning", place).points, "", "tv")
+    points = data["main"]["points"]
+    assert [p["name"] for p in points] == [name_of(p) for p in every]
+    assert len(points) == 1 + 5 + 5 * 2 * 3, "plain decoding, one step, and both noises at three numbers of steps"
+    assert [points[i]["speed"] for i in data["main"]["fronts"]["both"]] == [round(p.speed, 4) for p in staircase(every)]
+    for knob in ("leniency", "steps"):
+        assert [points[i]["name"] for i in data["main"]["fronts"][knob]] == [name_of(p) for p in staircase(only(every, knob))]
+        assert data["main"]["gain"][knob]["ratio"] == round(gain(every, knob)["ratio"], 3)
+    figures = report(Store(measurements.folders[False]), rows.MODELS)
+    assert data["main"]["gain"]["leniency"]["ratio"] == figures["hypervolume_gain"]["reasoning"], "the README's number"
+    assert all(0 <= p["chance"] <= 1 for p in points)
+
+
+def test_intervals_say_where_they_come_from(measurements):
+    points = {p["name"]: p for p in drawn(measurements)["main"]["points"]}
+    plain, lossless, lenient = points["plain decoding"], points["masked, S = 4, tv λ = 0"], points["masked, S = 4, tv λ = 1"]
+    assert plain["lossless"]
+    assert lossless["lossless"]
+    assert not lenient["lossless"]
+    assert [plain[k] for k in ("quality", "quality_low", "quality_high")] == [
+        lossless[k] for k in ("quality", "quality_low", "quality_high")
+    ]
+    assert lenient["quality_low"] < lenient["quality"] < lenient["quality_high"]
+    assert (lenient["n"], lenient["timed"]) == (24, 6)
+    assert lossless["speed_low"] <= lossless["speed"] <= lossless["speed_high"]
+
+
+@pytest.mark.parametrize(
+    ("noise", "rule", "n"), [("masked", "tv", 21), ("uniform", "tv", 21), ("masked", "lenience", 1 + 4 + 1), ("", "", 39)]
+)
+def test_filters_keep_what_belongs_to_all(measurements, noise, rule, n):
+    data = drawn(measurements, Look("reasoning", noise, rule))
+    assert len(data["main"]["points"]) == n
+    names = [p["name"] for p in data["main"]["points"]]
+    assert len(set(names)) == n, "every name is its own"
+    assert "plain decoding" in names
+    assert any("S = 1" in name for name in names)
+
+
+def test_chat_is_told_by_distance(measurements):
+    data = drawn(measurements, Look("chat"))
+    assert not data["graded"]
+    lossless = [p for p in data["main"]["points"] if p["lossless"]]
+    assert {p["quality"] for p in lossless} == {1.0}
+
+
+def test_what_was_measured_where_is_said(measurements):
+    data = drawn(measurements)
+    text = " ".join(data["where"])
+    for word in ("a made-up machine", "threads: 2", "float32", "torch 2.13", "2026-01-02", "load average at most 0.5", "6 timed prompts", "24 problems", "a made-up server",
+                 "temperature 0.7", "made-up-v"):  # fmt: skip
+        assert word in text, word
+    assert any("compared on the other half" in note for note in data["notes"])
+
+
+def test_this_machine_is_laid_over_the_shipped_one(folder, tmp_path):
+    rows.own(tmp_path)
+    both = Measurements(folder / "shipped", tmp_path, lambda: rows.MODELS)
+    data = drawn(both)
+    assert [place.own for place in both.places()] == [False, True]
+    assert len(data["mine"]["points"]) == 1 + 2 + 2 * 2 - 0
+    assert data["mine"]["fronts"]["both"]
+    assert any("a made-up laptop" in line for line in data["where"])
+    alone = drawn(both, Look("reasoning", place=both.places()[1].id))
+    assert alone["mine"] is None
+    assert len(alone["main"]["points"]) == len(data["mine"]["points"])
+
+
+def test_speeds_without_a_quality_are_kept_apart(tmp_path):
+    rows.own(tmp_path)
+    data = drawn(Measurements(tmp_path / "none", tmp_path, lambda: rows.MODELS))
+    assert data["main"]["points"] == []
+    assert len(data["main"]["alone"]) == 7
+    assert data["missing"] == strings.FRONTIER_MISSING["quality"].format(task="Reasoning")
+
+
+def test_the_files_are_read_again_when_they_change(tmp_path):
+    made = store(tmp_path, [Setting("reasoning"), measured("reasoning", "masked", 2)])
+    assert len(drawn(made)["main"]["points"]) == 2
+    first = made.chart("reasoning")["main"]
+    assert made.chart("reasoning")["main"] is first, "kept"
+    again = Store(tmp_path / "s")
+    more = [measured("reasoning", "masked", 4)]
+    again.add("quality", 0, rows.quality_rows(more, 4))
+    again.add("speed", 1, rows.speed_rows(more, 4))
+    assert len(drawn(made)["main"]["points"]) == 3
+
+
+# ── bad and missing data ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_empty_store_explains_itself(tmp_path):
+    data = drawn(Measurements(tmp_path / "a", tmp_path / "b", lambda: rows.MODELS))
+    assert data["missing"] == strings.FRONTIER_MISSING["nothing"]
+    assert data["main"] is None
+    assert data["answer"] == {"say": strings.FRONTIER_ASK["none"]}
+
+
+def test_other_weights_and_other_tasks_are_told(folder, measurements):
+    other = Measurements(folder / "shipped", folder / "none", lambda: {**rows.MODELS, "drafter": "new"})
+    assert drawn(other)["missing"] == strings.FRONTIER_MISSING["other"]
+    assert drawn(measurements, Look("coding"))["missing"] == strings.FRONTIER_MISSING["task"].format(task="Coding", tasks="Reasoning, Chat")
+    assert "unknown task" in drawn(measurements, Look("poetry"))["broken"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("about.json", b"{"), ("about.json", b'{"schema": 99}'), ("speed.csv.gz", gzip.compress(b"x")[:-3])]
+)
+def test_an_unreadable_store_is_one_sentence(tmp_path, name, content):
+    made = store(tmp_path, [Setting("reasoning")])
+    (tmp_path / "s" / name).write_bytes(content)
+    assert "cannot be read" in drawn(made)["broken"]
+    assert "cannot be read" in json.loads(asked(made, LOOK))["say"]
+    assert picked(made, ["reasoning"]).tone == "bad"
+    ours = Measurements(tmp_path / "none", tmp_path / "s", lambda: rows.MODELS)
+    assert "left out" in drawn(ours)["notes"][0], "one's own folder alone does not take the shipped one away"
+
+
+def test_one_point_or_few_prompts_have_no_interval_or_area(tmp_path):
+    data = drawn(store(tmp_path, [measured("reasoning", "masked", 4)], n=1, prompts=1))
+    [point] = data["main"]["points"]
+    assert point["speed_low"] is point["chance"] is None
+    assert data["main"]["fronts"] == {"both": [0], "leniency": [], "steps": [0]}
+    assert data["main"]["gain"]["leniency"]["ratio"] is None
+    assert data["answer"]["best"] == 0
+
+
+def test_what_is_no_number_is_left_out_and_said(tmp_path):
+    made = store(tmp_path, [Setting("reasoning"), measured("reasoning", "masked", 4)])
+    again = Store(tmp_path / "s")
+    odd = [measured("reasoning", "masked", 2)]
+    again.add("quality", 0, rows.quality_rows(odd, 4))
+    again.add("speed", 1, ({**row, "plain_tokens_per_second": 0.0} for row in rows.speed_rows(odd, 4)))
+    data = drawn(made)
+    assert len(data["main"]["points"]) == 2
+    assert strings.FRONTIER_LEFT_OUT.format(n=1) in data["notes"]
+
+
+def test_a_crash_is_not_shown(measurements, monkeypatch):
+    monkeypatch.setattr(measurements, "chart", lambda *a: 1 / 0)
+    data = drawn(measurements)
+    assert "ZeroDivisionError" in data["broken"]
+    assert "division" not in data["broken"]
+
+
+# ── the question ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_answer_is_the_chooser_s(measurements):
+    every = chosen(measurements.measured("reasoning", measurements.place()).points, "", "tv")
+    lossless = next(p.quality for p in every if not p.steps)
+    for aim, bound, choice in (
+        ("near", 2.0, choose(every, lossless - 0.02)),
+        ("quality", 0.5, choose(every, 0.5)),
+        ("speed", 2.0, choose(every, None, 2.0)),
+    ):
+        answer = json.loads(asked(measurements, Look("reasoning", aim=aim, bound=bound)))
+        assert every[answer["best"]] is choice.best
+        assert every[answer["runner_up"]] is choice.runner_up
+        assert [why for _, why in answer["rejected"]] == [why for _, why in choice.rejected]
+        assert answer["sure"] == choice.sure
+    nothing = json.loads(asked(measurements, Look("reasoning", aim="speed", bound=99)))
+    assert nothing["best"] is None
+    assert every[nothing["nearest"]].speed == max(p.speed for p in every)
+
+
+@pytest.mark.parametrize(
+    ("aim", "bound"), [("near", None), ("speed", "2"), ("quality", math.nan), ("quality", 1.2), ("luck", 1), ("near", True)]
+)
+def test_a_question_that_cannot_be_answered_says_so(measurements, aim, bound):
+    assert json.loads(asked(measurements, Look("reasoning", aim=aim, bound=bound)))["say"]
+
+
+def test_programs_get_the_same(measurements):
+    told = frontier_json(measurements, "reasoning")
+    assert json.loads(json.dumps(told, allow_nan=False))["figures"]["points"] == 78
+    assert len(told["main"]["points"]) == 39
+    answer = recommend_json(measurements, "reasoning", quality=0.5)
+    assert answer["best"]["quality"] >= 0.5
+    assert answer["rejected"][0]["reason"]
+    with pytest.raises(ValueError, match="not both"):
+        recommend_json(measurements, "reasoning", 0.5, 2.0)
+    with pytest.raises(ValueError, match="Nothing is measured"):
+        recommend_json(measurements, "coding", 0.5)
+
+
+# ── own runs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def run_of(prompt: str = "How many apples are 3 and 4?", ms: float = 100.0, reason: str = "limit", cycles: int = 10, **settings) -> t.Trace:
+    """A run whose cycles take `ms` each and write four tokens (one, if plain)."""
+    asked_ = {key: value for key, value in asdict(Request(prompt, **settings)).items() if key != "prompt"}
+    each, trace = 1 if asked_["plain"] else 4, t.Trace()
+    trace.append(t.Run(prompt=prompt, prompt_tokens=(1,), settings=asked_, models={}, machine={}, lossless=not asked_["leniency"]))
+    for k in range(1, cycles + 1):
+        trace.append(t.Verify(cycle=k, anchor=1, tokens=(1,) * (each - 1), fixed_at=(1,) * (each - 1), draft_ms=ms / 4, ms=ms / 2))
+        trace.append(t.Emit(cycle=k, tokens=(1,) * each, accepted=each - 1, extra="bonus", text="x", ms=ms / 4))
+    trace.append(t.End(reason=reason, text="", tokens=(), stats={}))
+    return trace
+
+
+def test_an_own_run_stands_beside_the_plain_run_of_its_prompt(measurements):
+    runs = OwnRuns()
+    assert runs.add("a", run_of(noise="uniform", steps=1, leniency=0.4))
+    assert drawn(measurements, own=runs.of("a"))["own"] == {"stars": [], "unpaired": 1, "elsewhere": 0}
+    runs.add("a", run_of(plain=True, ms=50.0))
+    [star] = drawn(measurements, own=runs.of("a"))["own"]["stars"]
+    assert star["speed"] == star["speed_low"] == star["speed_high"] == pytest.approx(40 / 20)
+    same = next(
+        p for p in measurements.chart("reasoning")["main"]["points"] if p["setting"] == asdict_of(measured("reasoning", "masked", 1, 0.4))
+    )
+    assert star["quality"] == same["quality"], "one step is one law, stored as masked"
+    assert drawn(measurements, Look("chat"), runs.of("a"))["own"] == {"stars": [], "unpaired": 0, "elsewhere": 1}
+    assert runs.of("b") == []
+    runs.forget("a")
+    assert runs.of("a") == []
+
+
+def asdict_of(setting: Setting) -> dict:
+    return {key: value for key, value in asdict(setting).items() if key != "task"}
+
+
+def test_a_star_has_a_stored_quality_only_where_the_law_is_the_same(measurements):
+    def star(**settings):
+        runs = [own_run(run_of(plain=True, **{k: v for k, v in settings.items() if k == "original"})), own_run(run_of(**settings))]
+        return drawn(measurements, own=runs)["own"]["stars"][0]["quality"]
+
+    lossless = star(steps=7)
+    assert lossless == star(steps=1) == star(rule="cactus", steps=3, proposal="one_hot"), "lossless is one law, whatever the steps"
+    assert star(steps=4, leniency=0.8) is not None
+    assert star(steps=4, leniency=0.8, temperature=1.0) is None
+    assert star(steps=4, leniency=0.83) is None
+    assert star(steps=4, original=True) is None
+
+
+def test_runs_that_tell_nothing_are_not_kept():
+    assert own_run(run_of(reason="stopped")) is None
+    assert own_run(run_of(cycles=2)) is None
+    assert own_run(t.Trace()) is None
+    runs = OwnRuns()
+    for k in range(40):
+        runs.add("a", run_of(seed=k))
+    assert len(runs.of("a")) == 30
+    for k in range(310):
+        runs.add(str(k), run_of())
+    assert runs.of("a") == []
+
+
+# ── picks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_pick_sets_the_controls_and_brings_its_decode(tmp_path):
+    setting = measured("reasoning", "uniform", 4, 0.4)
+    made = store(tmp_path, [Setting("reasoning"), setting])
+    silent = picked(made, [*setting.key()[:3], 0.4, *setting.key()[4:]])
+    assert silent.values == {"noise": "uniform", "steps": 4, "leniency": 0.4, "rule": "tv", "gamma": 8, "proposal": "final_step"}
+    assert silent.trace is None
+    path = path_of(tmp_path / "s", setting)
+    path.parent.mkdir()
+    path.write_bytes(gzip.compress(run_of(noise="uniform", leniency=0.4, seed=5).to_json().encode()))
+    shown = picked(made, list(setting.key()))
+    assert shown.values["seed"] == 5
+    assert shown.values["prompt"].startswith("How many")
+    assert shown.trace.end.reason == "limit"
+    assert setting.name in shown.sentence
+    plain = picked(made, list(Setting("reasoning").key()))
+    assert plain.values == {}
+
+
+@pytest.mark.parametrize(
+    "key", [None, "reasoning", [], ["../../x", "masked", 4, 0.4, "tv", 8, "monotone"], [[1], {}, 3], ["reasoning"] * 99]
+)
+def test_only_measured_settings_can_be_picked(measurements, key):
+    assert picked(measurements, key).sentence == strings.FRONTIER_PICK["unknown"]
+
+
+# ── the sweep of this machine ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Timed:
+    """A pair whose every run takes three cycles, each `pause` seconds; counts runs that overlap."""
+
+    denoiser = type("Denoiser", (), {"scale": 0.7})()
+
+    def __init__(self, pause: float = 0.0) -> None:
+        self.pause, self.active, self.worst, self.finished = pause, 0, 0, 0
+
+    def stream(self, asked_, stop=lambda: False, detail=True):
+        self.active += 1
+        self.worst = max(self.worst, self.active)
+        try:
+            for k in range(1, 4):
+                if stop():
+                    return
+                time.sleep(self.pause)
+                yield t.Verify(cycle=k, anchor=1, tokens=(), fixed_at=(), draft_ms=1.0, ms=4.0)
+                yield t.Emit(cycle=k, tokens=(1, 2), accepted=1, extra="bonus", text="", ms=1.0)
+            yield t.End(reason="limit", text="", tokens=(), stats={})
+            self.finished += 1
+        finally:
+            self.active -= 1
+
+
+@pytest.fixture
+def sweep(tmp_path, monkeypatch):
+    """sweep(pair) -> a Sweep into tmp_path through an engine that is ready."""
+    monkeypatch.setattr(personal, "where", lambda pair, scale: rows.WHERE)
+    monkeypatch.setattr(personal.bundled, "names", lambda folder: rows.MODELS)
+    monkeypatch.setattr(personal, "PROMPTS", 2)
+    monkeypatch.setattr("sdiff.ui.measuring.POLL_SECONDS", 0.02)
+
+    def make(pair) -> Sweep:
+        engine = Engine(lambda progress: pair).start()
+        while not engine.ready:
+            time.sleep(0.005)
+        return Sweep(engine, tmp_path)
+
+    return make
+
+
+async def collect(sweep: Sweep, minutes=1) -> list[tuple[str, str]]:
+    return [told async for told in sweep.run("reasoning", minutes)]
+
+
+def test_a_sweep_fills_the_own_folder_and_goes_on_later(sweep, tmp_path):
+    pair = Timed()
+    made = sweep(pair)
+    told = run_async(collect(made))
+    assert told[-1] == ("good", strings.MEASURE["done"].format(task="Reasoning", runs=pair.finished))
+    done = Store(tmp_path).done("speed", rows.MODELS)
+    assert len(done) == 1 + 3 * 7
+    assert all(problems == {0, 1} for problems in done.values())
+    before = pair.finished
+    assert run_async(collect(made))[-1][0] == "good"
+    assert pair.finished == before, "nothing is missing"
+    assert len(made.engine.waiting) == 0
+
+
+def test_a_stopped_sweep_ends_within_a_step_and_keeps_what_is_finished(sweep, tmp_path):
+    pair = Timed(pause=0.02)
+    made = sweep(pair)
+
+    async def scenario():
+        task = asyncio.create_task(collect(made))
+        while pair.finished < 5:
+            await asyncio.sleep(0.01)
+        began = time.monotonic()
+        made.stop()
+        told = await asyncio.wait_for(task, 5)
+        return told, time.monotonic() - began
+
+    told, seconds = run_async(scenario())
+    assert told[-1][1].startswith("Stopped after")
+    assert any("of at most" in sentence for _, sentence in told)
+    assert seconds < 1
+    assert 0 < len(Store(tmp_path).rows("speed", rows.MODELS)) <= pair.finished
+    assert pair.active == len(made.engine.waiting) == 0
+
+
+def test_leaving_the_page_ends_the_sweep(sweep):
+    pair = Timed(pause=0.02)
+    made = sweep(pair)
+
+    async def scenario():
+        running = made.run("reasoning", 5)
+        while pair.finished < 2:
+            await anext(running)
+        await running.aclose()
+
+    run_async(scenario())
+    assert pair.active == len(made.engine.waiting) == 0
+    assert not [thread for thread in threading.enumerate() if thread.name == "measure"]
+
+
+def test_a_sweep_waits_for_its_place_and_one_at_a_time(sweep):
+    made = sweep(Timed())
+
+    async def scenario():
+        ahead = made.engine.waiting.join()
+        running = made.run("reasoning", 5)
+        assert await anext(running) == ("busy", strings.MEASURE["waiting"].format(ahead=1))
+        assert (await collect(made))[-1] == ("bad", strings.MEASURE["busy"])
+        made.stop()
+        assert [told async for told in running][-1] == ("good", strings.MEASURE["stopped"].format(runs=0))
+        made.engine.waiting.leave(ahead)
+
+    run_async(scenario())
+    assert len(made.engine.waiting) == 0
+
+
+@pytest.mark.parametrize("minutes", [None, 0, "5", True, 61])
+def test_minutes_are_checked(sweep, minutes):
+    assert run_async(collect(sweep(Timed()), minutes)) == [("bad", strings.MEASURE["minutes"])]
+
+
+def test_a_sweep_that_cannot_write_says_why(sweep, tmp_path):
+    (tmp_path / "about.json").write_text("{")
+    tone, sentence = run_async(collect(sweep(Timed())))[-1]
+    assert tone == "bad"
+    assert "cannot be read" in sentence
