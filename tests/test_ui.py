@@ -24,7 +24,9 @@ from sdiff.ui.components import static
 from sdiff.ui.engine import Engine, LineFull, Waiting
 from sdiff.ui.live import Update, Visitors, player_line, source_line
 from sdiff.ui.numbers import break_even, numbers, summary
-from sdiff.ui.page import RECORDED, build, recording
+from sdiff.ui.page import build
+from sdiff.ui.recordings import RECORDED
+from sdiff.ui.recordings_view import recording
 
 # --------------------------------------------------------------------------------- templates and words
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from sdiff.request import KNOBS, LIMITS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, Request, RequestError, is_lossless
-from sdiff.trace import Trace, TraceError
 from sdiff.ui import strings
 from sdiff.ui.api import offer
 from sdiff.ui.assets import read
@@ -23,10 +21,10 @@ from sdiff.ui.engine import Engine
 from sdiff.ui.frontier_view import Frontier, build_frontier
 from sdiff.ui.guard import Guard
 from sdiff.ui.link_view import QUIET, wire_links
-from sdiff.ui.live import POLL_SECONDS, Update, Visitors, player_value
-from sdiff.ui.numbers import numbers
+from sdiff.ui.live import POLL_SECONDS, Update, Visitors
 from sdiff.ui.race_view import recorded_race, run_race
-from sdiff.ui.recordings import RECORDED, gallery, stored, title
+from sdiff.ui.recordings import RECORDED
+from sdiff.ui.recordings_view import chooser, failures, played, recording, wire_recordings
 
 WEIGHED = ("noise", "steps", "leniency", "rule", "proposal", "gamma")  # the settings that decide losslessness
 RECORDING_NOTE = {"busy": strings.PLAYS_MEANWHILE, "bad": strings.STAYS_USABLE}
@@ -40,23 +38,6 @@ def _enable(*states: bool) -> str:
 
 BUSY, IDLE = _enable(*[False] * STARTERS), _enable(*[True] * STARTERS, False)
 REFUSED = IDLE.replace("]", f", {json.dumps('bad:' + strings.REFUSED)}]")
-
-
-def recording(folder: Path = RECORDED) -> tuple[str, str, str, str]:
-    """(player value, numbers value, prompt, sentence) of the first recorded run by name; the sentence says why there is none."""
-    if not any(folder.glob("*.json")):
-        return "", "", "", strings.NO_RECORDING
-    first = min(folder.glob("*.json"))
-    try:
-        trace = Trace.from_json(first.read_text(encoding="utf-8"))
-    except (TraceError, OSError, UnicodeDecodeError) as error:
-        return "", "", "", strings.RECORDING_BROKEN.format(error=error)
-    return *played(trace), trace.events[0].prompt, ""
-
-
-def played(trace: Trace) -> tuple[str, str]:
-    """Player value and numbers value of a stored run."""
-    return player_value(trace, "recorded"), numbers(trace, "recorded")
 
 
 def build(engine: Engine, folder: Path = RECORDED, measure: bool = False) -> gr.Blocks:
@@ -73,7 +54,7 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False) -> gr.
                 controls, (run, plain, stop), status, notes, link = _controls(prompt or next(iter(strings.EXAMPLES.values())))
             with gr.Tabs(elem_id="views") as views:
                 with gr.Tab(strings.VIEWS["live"], id="live"):
-                    chosen = _chooser(folder)
+                    chosen = chooser(folder)
                     stage = player(trace, elem_id="player")
                     table = numbers_table(figures, elem_id="numbers")
                 with gr.Tab(strings.VIEWS["race"], id="race"):
@@ -82,13 +63,13 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False) -> gr.
                 with gr.Tab(strings.VIEWS["frontier"], id="frontier"):
                     front = build_frontier(engine, measure)
                 with gr.Tab(strings.VIEWS["learn"], id="learn"):
-                    shows = _gallery(folder)
+                    shows = failures(folder)
                     gr.Markdown(strings.NOTES, elem_id="notes")
         buttons = (run, plain, start_race, stop)
         _wire_runs(visitors, controls, buttons, (stage, status, table))
         _wire_race(visitors, controls, buttons, (track, status))
         _wire_notes(controls, notes)
-        _wire_recordings(folder, (chosen, shows), controls, (stage, table), views)
+        wire_recordings(folder, (chosen, shows), controls, (stage, table), views)
         _wire_frontier(front, visitors, controls, (stage, table), views)
         wire_links(demo, controls, link, (views, stage, asked))
         offer(visitors)
@@ -233,45 +214,6 @@ def _note(*values: Any) -> tuple[str, str]:
     exact = is_lossless(r.rule, r.leniency, r.proposal, r.steps, r.gamma)
     native = strings.NATIVE.format(native=KNOBS[r.rule].native(r.leniency), help=KNOBS[r.rule].help)
     return f"note:{native}", f"good:{strings.LOSSLESS}" if exact else f"busy:{strings.LOSSY}"
-
-
-def _chooser(folder: Path) -> gr.Dropdown | None:
-    """The stored runs to choose from, where there is more than one."""
-    names = [(title(name, trace), name) for name, trace in stored(folder)]
-    label, info = strings.RECORDING_CHOICE
-    return gr.Dropdown(names, value=names[0][1], label=label, info=info, elem_id="recorded") if len(names) > 1 else None
-
-
-def _gallery(folder: Path) -> dict[str, gr.Button]:
-    """The stored failures with their figures; name → the button that shows it."""
-    found = gallery(folder)
-    gr.Markdown(strings.GALLERY_TITLE if found else strings.GALLERY_EMPTY)
-    buttons = {}
-    for name, head, says, _ in found:
-        with gr.Row(elem_classes="failure"):
-            gr.Markdown(f"**{head}.** {says}")
-            buttons[name] = gr.Button(strings.GALLERY_PLAY.format(title=head), size="sm")
-    return buttons
-
-
-def _wire_recordings(
-    folder: Path, choices: tuple[gr.Dropdown | None, dict[str, gr.Button]], controls: dict[str, Any], shown: tuple[Any, Any], views: gr.Tabs
-) -> None:
-    """Choosing a stored run plays it and sets the controls as it was made; nothing else is read from what a visitor sends."""
-
-    def play(name: Any, within: Path = folder) -> list[Any]:
-        trace = dict(stored(within)).get(name)
-        if trace is None:
-            return [gr.skip()] * (len(controls) + 3)
-        run = trace.events[0]
-        known = {**run.settings, "prompt": run.prompt}
-        return [*played(trace), gr.Tabs(selected="live"), *(known.get(name, gr.skip()) for name in controls)]
-
-    outputs = [*shown, views, *controls.values()]
-    if choices[0] is not None:
-        choices[0].input(play, choices[0], outputs, preprocess=False, **QUIET)
-    for name, button in choices[1].items():
-        button.click(partial(play, name, folder / "gallery"), None, outputs, **QUIET)
 
 
 def _follow_loading(visitors: Visitors, problem: str) -> Any:

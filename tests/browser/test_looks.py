@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from sdiff.ui.page import RECORDED
+from sdiff.ui.recordings import RECORDED
 
 WIDTH_FITS = "() => document.documentElement.scrollWidth <= innerWidth"
 

@@ -1,0 +1,72 @@
+"""Stored runs on the page: the first screen's, the list to choose from, the gallery of failures. Knows Gradio; the runs are recordings.py's."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from sdiff.trace import Trace, TraceError
+from sdiff.ui import strings
+from sdiff.ui.link_view import QUIET
+from sdiff.ui.live import player_value
+from sdiff.ui.numbers import numbers
+from sdiff.ui.recordings import RECORDED, gallery, stored, title
+
+
+def recording(folder: Path = RECORDED) -> tuple[str, str, str, str]:
+    """(player value, numbers value, prompt, sentence) of the first recorded run by name; the sentence says why there is none."""
+    if not any(folder.glob("*.json")):
+        return "", "", "", strings.NO_RECORDING
+    first = min(folder.glob("*.json"))
+    try:
+        trace = Trace.from_json(first.read_text(encoding="utf-8"))
+    except (TraceError, OSError, UnicodeDecodeError) as error:
+        return "", "", "", strings.RECORDING_BROKEN.format(error=error)
+    return *played(trace), trace.events[0].prompt, ""
+
+
+def played(trace: Trace) -> tuple[str, str]:
+    """Player value and numbers value of a stored run."""
+    return player_value(trace, "recorded"), numbers(trace, "recorded")
+
+
+def chooser(folder: Path) -> gr.Dropdown | None:
+    """The stored runs to choose from, where there is more than one."""
+    names = [(title(name, trace), name) for name, trace in stored(folder)]
+    label, info = strings.RECORDING_CHOICE
+    return gr.Dropdown(names, value=names[0][1], label=label, info=info, elem_id="recorded") if len(names) > 1 else None
+
+
+def failures(folder: Path) -> dict[str, gr.Button]:
+    """The stored failures with their figures; name → the button that shows it."""
+    found = gallery(folder)
+    gr.Markdown(strings.GALLERY_TITLE if found else strings.GALLERY_EMPTY)
+    buttons = {}
+    for name, head, says, _ in found:
+        with gr.Row(elem_classes="failure"):
+            gr.Markdown(f"**{head}.** {says}")
+            buttons[name] = gr.Button(strings.GALLERY_PLAY.format(title=head), size="sm")
+    return buttons
+
+
+def wire_recordings(
+    folder: Path, choices: tuple[gr.Dropdown | None, dict[str, gr.Button]], controls: dict[str, Any], shown: tuple[Any, Any], views: gr.Tabs
+) -> None:
+    """Choosing a stored run plays it and sets the controls as it was made; nothing else is read from what a visitor sends."""
+
+    def play(name: Any, within: Path = folder) -> list[Any]:
+        trace = dict(stored(within)).get(name)
+        if trace is None:
+            return [gr.skip()] * (len(controls) + 3)
+        run = trace.events[0]
+        known = {**run.settings, "prompt": run.prompt}
+        return [*played(trace), gr.Tabs(selected="live"), *(known.get(name, gr.skip()) for name in controls)]
+
+    outputs = [*shown, views, *controls.values()]
+    if choices[0] is not None:
+        choices[0].input(play, choices[0], outputs, preprocess=False, **QUIET)
+    for name, button in choices[1].items():
+        button.click(partial(play, name, folder / "gallery"), None, outputs, **QUIET)
