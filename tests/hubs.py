@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from toys import continued, distance, verifier_law
+
+from sdiff.acceptance import Lossless
+from sdiff.sampling import Shape
+from sdiff.theory import Blocks, draft_law
 
 VOCABULARY = 48
 SMALL = {"vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -41,3 +48,42 @@ def causal(family: str, seed: int = 0, **changes: Any) -> Any:
 def saved(model: Any, folder: Path) -> Path:
     model.save_pretrained(folder)
     return folder
+
+
+def converted(model: Any, folder: Path, model_type: str = "a2d-qwen3", **changes: Any) -> Path:
+    """As dLLM saves a conversion: the same tensors, another name of the family and code of its own."""
+    path = saved(model, folder) / "config.json"
+    raw = json.loads(path.read_text()) | {"model_type": model_type, "auto_map": {"AutoConfig": "modeling.Config"}, **changes}
+    raw.pop("architectures")
+    path.write_text(json.dumps(raw))
+    return folder
+
+
+class Rows:
+    """A real verifier as an enumeration needs it: each prefix is read only once. For `toys.continued`."""
+
+    def __init__(self, verifier: Any) -> None:
+        self.verifier, self.known = verifier, {}
+
+    def row(self, prefix: Sequence[int]) -> torch.Tensor:
+        """Logits behind `prefix`, float64 [V]."""
+        if (key := tuple(prefix)) not in self.known:
+            self.verifier.prefill([])
+            self.known[key] = self.verifier.score(list(prefix))[-1].double()
+        return self.known[key]
+
+
+def block_error(verifier: Any, drafter: Any, context: list[int], gamma: int, steps: int) -> float:
+    """Total variation between the joint law of γ+1 tokens under speculative decoding, by complete enumeration, and the verifier's own.
+
+    `verifier` is left having read the context up to the anchor before each block, as the loop leaves it.
+    """
+    rows = Rows(verifier)
+
+    def propose(dice: Any) -> Any:
+        verifier.prefill(context[:-1])
+        return drafter.propose(context, gamma, steps, dice)
+
+    law = Blocks(draft_law(propose), lambda kept: Shape().law(rows.row((*context, *kept))[None])[0]).law(Lossless())
+    assert abs(sum(law.values()) - 1) < 1e-6
+    return distance(continued(law, rows, gamma + 1, prompt=context), verifier_law(rows, gamma + 1, prompt=context))

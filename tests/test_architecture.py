@@ -20,7 +20,7 @@ SOURCES = {
 # A module or package may import from lower levels only; modules of one package also from each other.
 LEVELS = {
     "trace": 0, "request": 0, "fetch": 0, "limits": 0, "tasks": 0,
-    "hub_cache": 1, "sampling": 1, "noise": 1, "layers": 1, "text": 1, "measures": 1, "frontier": 1,
+    "hub_cache": 1, "hub_files": 1, "sampling": 1, "noise": 1, "layers": 1, "text": 1, "measures": 1, "frontier": 1,
     "acceptance": 2, "network": 2, "verifier": 2,
     "telling": 3, "theory": 3, "bundled": 3, "drafters": 3, "many": 3, "fidelity": 3, "policy": 3, "hub_verifier": 3,
     "decode": 4,
