@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors.torch import save_file
 from toys import continued, distance, verifier_law
 
 from sdiff.acceptance import Lossless
@@ -87,3 +88,46 @@ def block_error(verifier: Any, drafter: Any, context: list[int], gamma: int, ste
     law = Blocks(draft_law(propose), lambda kept: Shape().law(rows.row((*context, *kept))[None])[0]).law(Lossless())
     assert abs(sum(law.values()) - 1) < 1e-6
     return distance(continued(law, rows, gamma + 1, prompt=context), verifier_law(rows, gamma + 1, prompt=context))
+
+
+DFLASH = {
+    "architectures": ["DFlashDraftModel"], "auto_map": {"AutoModel": "dflash.DFlashDraftModel"}, "attention_bias": False, "attention_dropout": 0.0,
+    "block_size": 6, "bos_token_id": 1, "dflash_config": {"mask_token_id": 47, "target_layer_ids": [0, 2]}, "dtype": "float32", "eos_token_id": 2,
+    "head_dim": 8, "hidden_act": "silu", "hidden_size": 32, "initializer_range": 0.02, "intermediate_size": 40,
+    "layer_types": ["full_attention"] * 2, "max_position_embeddings": 256, "max_window_layers": 2, "model_type": "qwen3",
+    "num_attention_heads": 4, "num_hidden_layers": 2, "num_key_value_heads": 2, "num_target_layers": 4, "rms_norm_eps": 1e-6,
+    "rope_scaling": None, "rope_theta": 10000.0, "sliding_window": None, "tie_word_embeddings": True, "use_cache": True,
+    "use_sliding_window": False, "vocab_size": VOCABULARY,
+}  # fmt: skip
+
+
+def dflash(folder: Path, seed: int = 0, **changes: Any) -> Path:
+    """A checkpoint with the published key names and configuration, random numbers."""
+    raw, generator = {**DFLASH, **changes}, torch.Generator().manual_seed(seed)
+    w, d, kv, inner = (
+        raw["hidden_size"],
+        raw["head_dim"],
+        raw["num_key_value_heads"] * raw["head_dim"],
+        raw["num_attention_heads"] * raw["head_dim"],
+    )
+    shapes: dict[str, tuple[int, ...]] = {
+        "fc.weight": (w, len(raw["dflash_config"]["target_layer_ids"]) * w),
+        "hidden_norm.weight": (w,),
+        "norm.weight": (w,),
+    }
+    for i in range(raw["num_hidden_layers"]):
+        for name, shape in {
+            "self_attn.q_proj": (inner, w), "self_attn.k_proj": (kv, w), "self_attn.v_proj": (kv, w), "self_attn.o_proj": (w, inner),
+            "self_attn.q_norm": (d,), "self_attn.k_norm": (d,), "mlp.gate_proj": (raw["intermediate_size"], w),
+            "mlp.up_proj": (raw["intermediate_size"], w), "mlp.down_proj": (w, raw["intermediate_size"]), "input_layernorm": (w,),
+            "post_attention_layernorm": (w,),
+        }.items():  # fmt: skip
+            shapes[f"layers.{i}.{name}.weight"] = shape
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(
+        {k: torch.randn(s, generator=generator) * 0.2 + (len(s) == 1) for k, s in shapes.items()},
+        folder / "model.safetensors",
+        {"format": "pt"},
+    )
+    (folder / "config.json").write_text(json.dumps(raw))
+    return folder
