@@ -7,6 +7,7 @@ import os
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
+from sdiff.registry import add_arguments, chosen
 from sdiff.ui.engine import Engine, Progress
 from sdiff.ui.page import build, launch
 from sdiff.ui.strings import TITLE
@@ -30,6 +31,7 @@ def arguments() -> argparse.Namespace:
         default=0,
         help="CPU threads for the models; by default one core is left for the page, which often runs beside them",
     )
+    add_arguments(parser)
     return parser.parse_args()
 
 
@@ -39,7 +41,8 @@ def main() -> None:
     def load(progress: Progress) -> object:
         from sdiff.pairs import load_pair, usable_cores  # pulls torch; kept out of the first screen's way
 
-        return load_pair(device=args.device, dtype=args.dtype, progress=progress, threads=args.threads or max(1, usable_cores() - 1))
+        threads = args.threads or max(1, usable_cores() - 1)
+        return load_pair(args.device, args.dtype, progress, threads, **chosen(args))
 
     engine = Engine(load)
     demo = build(engine)

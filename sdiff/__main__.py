@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from sdiff import cli
+from sdiff import cli, registry
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -15,11 +15,15 @@ def main(argv: list[str] | None = None) -> int:
     decode = commands.add_parser("decode", help="decode one prompt and show every step")
     decode.add_argument("prompt", help="what to decode; write -- before a prompt that begins with a dash")
     cli.add_request_arguments(decode)
+    registry.add_arguments(decode)
     decode.add_argument("--json", action="store_true", help="print the trace as JSON instead")
     decode.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
     decode.add_argument("--dtype", default="auto", help="auto, bfloat16 or float32 (default auto)")
     decode.add_argument("--threads", type=int, default=0, help="CPU threads, 0: all this process may use (default 0)")
-    decode.set_defaults(run=cli.decode_command)
+    decode.set_defaults(run=cli.decode_command, noise=None)  # the pair's own, unless asked for
+    pairs = commands.add_parser("pairs", help="every verifier and drafter that can be decoded with")
+    pairs.add_argument("--json", action="store_true", help="machine-readable")
+    pairs.set_defaults(run=cli.pairs_command)
     bench = commands.add_parser("bench", help="measure quality and speed over many settings")
     cli.add_bench_arguments(bench)
     bench.set_defaults(run=cli.measure_command)

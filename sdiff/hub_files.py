@@ -97,7 +97,7 @@ def load_model(
     logging.disable_progress_bar()
     extra = {"config": config} if config is not None else {}
     extra |= {"quantization_config": quantised(bits, dtype)} if bits else {}
-    extra |= {"trust_remote_code": True} if allowed(source, remote_code) else {}
+    extra["trust_remote_code"] = allowed(source, remote_code)  # said either way: silence would make transformers ask on the terminal
     with explained(source):
         model, info = (cls or AutoModelForCausalLM).from_pretrained(
             **source.arguments, dtype=dtype, device_map=where if isinstance(where, str) else {"": where}, output_loading_info=True, **extra
@@ -131,15 +131,12 @@ def load_tensors(source: Source) -> dict[str, Tensor]:
     return tensors
 
 
-def load_tokenizer(source: Source) -> Any:
-    """The fast tokenizer. Raises PairError."""
+def load_tokenizer(source: Source, cls: Any = None, remote_code: bool = False) -> Any:
+    """The tokenizer, by default through AutoTokenizer. Raises PairError."""
     from transformers import AutoTokenizer
 
     with explained(source):
-        tokenizer = AutoTokenizer.from_pretrained(**source.arguments)
-        if not tokenizer.is_fast:
-            raise PairError(f"{source} has no fast tokenizer (tokenizer.json), which this decoder needs.")
-        return tokenizer
+        return (cls or AutoTokenizer).from_pretrained(**source.arguments, trust_remote_code=allowed(source, remote_code))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import tokenizers
 import torch
 import transformers
 from safetensors.torch import save_file
@@ -130,4 +131,22 @@ def dflash(folder: Path, seed: int = 0, **changes: Any) -> Path:
         {"format": "pt"},
     )
     (folder / "config.json").write_text(json.dumps(raw))
+    return folder
+
+
+# 45 ordinary tokens and three special ones, the mask last
+LETTERS = [*"abcdefghijklmnopqrstuvwxyz", "Ġ", *".,!?0123456789-+=(", "<|endoftext|>", "<|im_end|>", "<|MASK|>"]
+assert len(LETTERS) == VOCABULARY
+CHAT = "{% for m in messages %}{{ m['role'] }} {{ m['content'] }}<|endoftext|>{% endfor %}{% if enable_thinking is false %}!{% endif %}"
+
+
+def tokenizer(folder: Path, letters: Sequence[str] = LETTERS, chat: bool = True) -> Path:
+    """A byte-level tokenizer with `letters` as its vocabulary, saved as a fast one."""
+    inner = tokenizers.Tokenizer(tokenizers.models.BPE({letter: i for i, letter in enumerate(letters)}, []))
+    inner.pre_tokenizer, inner.decoder = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False), tokenizers.decoders.ByteLevel()
+    made = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=inner, eos_token="<|im_end|>", mask_token="<|MASK|>", additional_special_tokens=["<|endoftext|>"]
+    )
+    made.chat_template = CHAT if chat else None
+    made.save_pretrained(folder)
     return folder

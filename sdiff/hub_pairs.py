@@ -1,0 +1,176 @@
+"""From an entry of the registry to a loaded verifier and denoiser, checked before a byte of weights is read. Refuses to know requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from sdiff.drafters import Denoiser
+from sdiff.drafters.dflash import DFlash, DFlashConfig, DFlashDenoiser
+from sdiff.drafters.sequence import NATIVE, SequenceDenoiser, draft_ids, native_config
+from sdiff.fetch import PairError, Progress
+from sdiff.hub_files import Source, config_of, explained, load_model, load_tensors, load_tokenizer, raw_config
+from sdiff.hub_verifier import HubVerifier, longest
+from sdiff.registry import Entry
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which checkpoints and how: device (or "auto": spread), dtype, bits of the verifier's weights (0: dtype), tokens of context."""
+
+    entry: Entry
+    verifier: Source
+    drafter: Source
+    where: torch.device | str
+    dtype: torch.dtype
+    bits: int
+    context: int
+    remote_code: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A drafter that fits: `most` drafts per block (0: any), the verifier layers it wants to see, and how to load it."""
+
+    parameters: int
+    most: int
+    taps: tuple[int, ...]
+    load: Callable[[HubVerifier], Denoiser]
+
+
+def load(wanted: Wanted, progress: Progress = lambda text, done: None) -> tuple[HubVerifier, Denoiser, Any, int]:
+    """→ verifier, denoiser, tokenizer, most drafts per block (0: any). Raises PairError before loading weights where the parts do not fit."""
+    progress("Checking the pair", None)
+    config = config_of(wanted.verifier)
+    text = config.get_text_config(decoder=True)
+    tokenizer = load_tokenizer(wanted.verifier)
+    if not tokenizer.is_fast:
+        raise PairError(f"{wanted.verifier} has no fast tokenizer (tokenizer.json), which this decoder needs.")
+    try:
+        plan = FAMILIES[wanted.entry.family](wanted, text, tokenizer)
+    except (KeyError, TypeError, ValueError) as error:
+        raise PairError(f"{wanted.drafter} does not fit {wanted.verifier}: {_words(error)}.") from None
+    context = min(wanted.context, longest(text))
+    check_memory(wanted, memory_needed(wanted, config, text, context, plan.parameters), memory_there(wanted.where))
+    progress(f"Loading {wanted.verifier}", None)
+    model = load_model(wanted.verifier, wanted.where, wanted.dtype, bits=wanted.bits)
+    verifier = HubVerifier(model, context, plan.taps)
+    progress(f"Loading {wanted.drafter}", None)
+    return verifier, plan.load(verifier), tokenizer, plan.most
+
+
+def _words(error: Exception) -> str:
+    return f"its config.json lacks {error}" if isinstance(error, KeyError) else str(error)
+
+
+# ── families ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def plan_dflash(wanted: Wanted, text: Any, _tokenizer: Any) -> Plan:
+    """Raises ValueError in words where the drafter was made for another verifier."""
+    raw = raw_config(wanted.drafter)
+    c = DFlashConfig.read(raw)
+    agree("floats per hidden state", c.width, text.hidden_size)
+    agree("layers in its verifier", raw.get("num_target_layers", text.num_hidden_layers), text.num_hidden_layers)
+    agree("tokens in its vocabulary", raw.get("vocab_size", text.vocab_size), text.vocab_size)
+    check_mask(c.mask_id, text.vocab_size)
+    if c.block < 2 or not c.taps or max(c.taps) >= text.num_hidden_layers:
+        raise ValueError(f"it wants blocks of {c.block} tokens and layers {list(c.taps)} of a verifier with {text.num_hidden_layers}")
+    with torch.device("meta"):
+        size = sum(p.numel() for p in DFlash(c).parameters())
+
+    def load(verifier: HubVerifier) -> Denoiser:
+        network = DFlash(c)
+        with explained(wanted.drafter):
+            network.load_state_dict(load_tensors(wanted.drafter))
+        network.to(device=verifier.device, dtype=verifier.dtype).requires_grad_(False).eval()
+        return DFlashDenoiser(network, verifier, draft_ids(verifier.vocabulary, verifier.vocabulary, c.mask_id).to(verifier.device))
+
+    return Plan(size, c.block - 1, c.taps, load)
+
+
+def plan_sequence(wanted: Wanted, text: Any, tokenizer: Any) -> Plan:
+    """Raises ValueError in words where vocabularies or masks differ, PairError where code of its own would be needed and is not allowed."""
+    from transformers import AutoModel, AutoModelForCausalLM, PreTrainedTokenizerFast
+
+    raw, options = raw_config(wanted.drafter), dict(wanted.entry.options)
+    own = raw.get("model_type") not in NATIVE
+    if own and not wanted.remote_code:
+        raise PairError(f"{wanted.drafter} brings code of its own. Read it, then allow it with --remote-code at a pinned commit.")
+    config = config_of(wanted.drafter, remote_code=True) if own else native_config(raw)
+    mask_id = raw.get("mask_token_id") or options.pop("mask_id")
+    options.pop("mask_id", None)
+    check_mask(mask_id, config.vocab_size)
+    # the class is named for conversions, because AutoTokenizer would look for the code that their configuration mentions
+    words = load_tokenizer(wanted.drafter, None if own else PreTrainedTokenizerFast, remote_code=own)
+    check_tokens(tokenizer, words, min(text.vocab_size, config.vocab_size))
+    auto = AutoModelForCausalLM if not own or "AutoModelForCausalLM" in raw.get("auto_map", {}) else AutoModel
+    with torch.device("meta"), explained(wanted.drafter):
+        empty = auto.from_config(config, trust_remote_code=own)
+        size = sum(p.numel() for p in empty.parameters())
+
+    def load(verifier: HubVerifier) -> Denoiser:
+        model = load_model(wanted.drafter, verifier.device, wanted.dtype, config, cls=auto, remote_code=own)
+        ids = draft_ids(verifier.vocabulary, config.vocab_size, mask_id).to(verifier.device)
+        return SequenceDenoiser(model, mask_id, ids, verifier.vocabulary, **options)
+
+    return Plan(size, 0, (), load)
+
+
+FAMILIES: dict[str, Callable[[Wanted, Any, Any], Plan]] = {"dflash": plan_dflash, "sequence": plan_sequence}
+
+
+# ── checks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def agree(what: str, drafter: int, verifier: int) -> None:
+    if drafter != verifier:
+        raise ValueError(f"the drafter expects {drafter:,} {what}, the verifier has {verifier:,}")
+
+
+def check_mask(mask_id: int, size: int) -> None:
+    if not 0 <= mask_id < size:
+        raise ValueError(f"the id of a masked position, {mask_id:,}, lies outside a vocabulary of {size:,}")
+
+
+def check_tokens(verifier: Any, drafter: Any, size: int, sample: int = 256) -> None:
+    """Do the two tokenizers mean the same by an id? Looks at `sample` ids evenly spread over those that both know as ordinary text."""
+    known = min(size, len(verifier), len(drafter))
+    special = {*verifier.added_tokens_decoder, *drafter.added_tokens_decoder}
+    for i in range(0, known, max(1, known // sample)):
+        ours, theirs = verifier.convert_ids_to_tokens(i), drafter.convert_ids_to_tokens(i)
+        if i not in special and ours != theirs:
+            raise ValueError(f"the two vocabularies differ: token {i:,} is {ours!r} for the verifier and {theirs!r} for the drafter")
+
+
+def memory_needed(wanted: Wanted, config: Any, text: Any, context: int, drafter_parameters: int) -> int:
+    """Bytes: both models' weights, the verifier's cache for `context` tokens, and a tenth for what passes through."""
+    from transformers import AutoModelForCausalLM
+
+    with torch.device("meta"), explained(wanted.verifier):
+        parameters = sum(p.numel() for p in AutoModelForCausalLM.from_config(config).parameters())
+    each = wanted.dtype.itemsize
+    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    width = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    cache = 2 * text.num_hidden_layers * heads * width * context * each
+    return int(1.1 * (parameters * (wanted.bits / 8 or each) + drafter_parameters * each + cache))
+
+
+def memory_there(where: torch.device | str) -> int:
+    """Free bytes on the device, or on all GPUs and in main memory where a model may be spread."""
+    import psutil  # comes with accelerate
+
+    gpus = range(torch.cuda.device_count()) if where == "auto" else [where] if torch.device(where).type == "cuda" else []
+    free = sum(torch.cuda.mem_get_info(gpu)[0] for gpu in gpus)
+    return free if gpus and where != "auto" else free + psutil.virtual_memory().available
+
+
+def check_memory(wanted: Wanted, needed: int, there: int) -> None:
+    if needed > there:
+        raise PairError(
+            f"{wanted.verifier} with {wanted.drafter} needs about {needed / 1e9:,.1f} GB at {wanted.context:,} tokens of context; "
+            f"{there / 1e9:,.1f} GB are free. Take a smaller pair, --bits 4, or a smaller --context."
+        )

@@ -1,0 +1,138 @@
+"""Pairs by name from checkpoints on disk: decoded through the same door as the bundled one; what does not fit is refused in words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from hubs import LETTERS, causal, converted, dflash, saved, tokenizer
+
+from sdiff import hub_pairs
+from sdiff.__main__ import main
+from sdiff.fetch import PairError
+from sdiff.pairs import load_pair
+from sdiff.registry import BUNDLED, PAIRS
+from sdiff.request import Request, RequestError
+from sdiff.trace import Emit, End, Run, Trace, Verdict
+
+FAMILY = {"dflash": "qwen3-4b-dflash", "sequence": "qwen3-4b-mdlm"}
+LAYERS = {"num_hidden_layers": 4, "eos_token_id": None}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A verifier, and a drafter of each family that fits it."""
+    root = tmp_path_factory.mktemp("hub")
+    made = {"verifier": tokenizer(saved(causal("qwen3", 1, **LAYERS), root / "verifier")), "dflash": dflash(root / "dflash"),
+            "sequence": tokenizer(converted(causal("qwen3", 2), root / "sequence", mask_token_id=47))}  # fmt: skip
+    return {name: str(folder) for name, folder in made.items()}
+
+
+def loaded(folders, family, **changes):
+    sources = {"verifier": folders["verifier"], "drafter": folders[family], "context": 128, **changes}
+    return load_pair("cpu", "float32", threads=1, name=FAMILY[family], **sources)
+
+
+@pytest.mark.parametrize("family", FAMILY)
+def test_every_family_decodes_by_name(folders, family):
+    pair = loaded(folders, family)
+    trace = Trace()
+    list(trace.record(pair.stream(Request("hi there", gamma=5, steps=2, max_tokens=24))))
+    run, end = trace.of(Run)[0], trace.of(End)[0]
+    assert run.lossless
+    assert run.models["pair"] == FAMILY[family]
+    assert ("note" in run.models) == (family == "dflash"), "more steps than it was trained for are labelled"
+    assert pair.tokenizer.decode(run.prompt_tokens) == "user hi there<|endoftext|>!", "the template's arguments are used"
+    assert len(end.tokens) == 24 or end.tokens[-1] in pair.eos()
+    assert end.text == "".join(e.text for e in trace.of(Emit))
+    assert any(v.accepted for v in trace.of(Verdict))
+    assert all(v.q > 0 for v in trace.of(Verdict))
+    again = next(e for e in pair.stream(Request("hi there", gamma=5, steps=2, max_tokens=24)) if isinstance(e, End))
+    assert again.tokens == end.tokens, "a second run knows nothing of the first"
+    assert Trace.from_json(trace.to_json()).text == end.text
+
+
+@pytest.mark.parametrize("family", FAMILY)
+def test_the_command_line_decodes_with_a_pair(folders, family, capsys):
+    where = ["--pair", FAMILY[family], "--verifier", folders["verifier"], "--drafter", folders[family], "--context", "128"]
+    common = ["--device", "cpu", "--dtype", "float32", "--threads", "1", "--max-tokens", "9", "--gamma", "4"]
+    assert main(["decode", "say a", *where, *common, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["tokens"]) <= 9
+    assert main(["decode", "say a", *where, *common, "--noise", "uniform"]) == 2
+    assert "trained with masked noise, not uniform" in capsys.readouterr().err.replace("\n", " ")
+    assert main(["decode", "say a", *where, *common, "--plain"]) == 0
+
+
+def test_more_drafts_than_a_block_holds_are_refused(folders):
+    pair = loaded(folders, "dflash")
+    with pytest.raises(RequestError, match="at most 5 positions per block, not 6"):
+        list(pair.stream(Request("a", gamma=6)))
+
+
+def test_a_model_without_a_chat_template_continues_the_text(folders, tmp_path):
+    tokenizer(saved(causal("qwen3", 1, **LAYERS), tmp_path), chat=False)
+    pair = loaded({**folders, "verifier": str(tmp_path)}, "dflash")
+    assert pair.encode("a b", raw=False) == [0, 26, 1]
+
+
+@pytest.mark.parametrize(("family", "change", "word"), [
+    ("dflash", {"hidden_size": 16}, "expects 16 floats per hidden state, the verifier has 32"),
+    ("dflash", {"num_target_layers": 36}, "expects 36 layers in its verifier, the verifier has 4"),
+    ("dflash", {"vocab_size": 50}, "expects 50 tokens in its vocabulary, the verifier has 48"),
+    ("dflash", {"dflash_config": {"mask_token_id": 48, "target_layer_ids": [0, 2]}}, "masked position, 48, lies outside a vocabulary of 48"),
+    ("dflash", {"dflash_config": {"mask_token_id": 47, "target_layer_ids": [0, 4]}}, r"layers \[0, 4\] of a verifier with 4"),
+    ("dflash", {"layer_types": ["sliding_attention"] * 2}, "sliding-window"),
+    ("dflash", {"block_size": 1}, "blocks of 1 tokens"),
+    ("sequence", {"mask_token_id": 99}, "masked position, 99, lies outside"),
+    ("sequence", {"model_type": "llada"}, "brings code of its own"),
+])  # fmt: skip
+def test_parts_that_do_not_fit_are_refused_before_weights_are_read(folders, tmp_path, monkeypatch, family, change, word):
+    monkeypatch.setattr(hub_pairs, "load_model", lambda *a, **k: pytest.fail("weights were read"))
+    if family == "dflash":
+        folder = dflash(tmp_path)
+        (folder / "config.json").write_text(json.dumps(json.loads((folder / "config.json").read_text()) | change))
+    else:
+        folder = tokenizer(converted(causal("qwen3", 2), tmp_path, **{"mask_token_id": 47, **change}))
+    with pytest.raises(PairError, match=word):
+        loaded({**folders, family: str(folder)}, family)
+
+
+def test_other_words_for_the_same_ids_are_refused(folders, tmp_path):
+    swapped = [LETTERS[1], LETTERS[0], *LETTERS[2:]]
+    folder = tokenizer(converted(causal("qwen3", 2), tmp_path, mask_token_id=47), swapped)
+    with pytest.raises(PairError, match="token 0 is 'a' for the verifier and 'b' for the drafter"):
+        loaded({**folders, "sequence": str(folder)}, "sequence")
+
+
+def test_what_does_not_fit_the_memory_is_refused_with_numbers(folders, monkeypatch):
+    monkeypatch.setattr(hub_pairs, "memory_there", lambda where: 1e5)
+    with pytest.raises(PairError, match=r"needs about 0\.0 GB at 128 tokens of context; 0\.0 GB are free"):
+        loaded(folders, "dflash")
+    wanted = hub_pairs.Wanted(PAIRS["qwen3-4b-dflash"], None, None, "cpu", torch.bfloat16, 0, 4096, False)
+    monkeypatch.undo()
+    assert hub_pairs.memory_there("cpu") > 1e6
+    config = causal("llama").config
+    weights = sum(p.numel() for p in causal("llama").parameters())
+    assert hub_pairs.memory_needed(wanted, config, config, 100, 1000) == int(1.1 * (2 * weights + 2000 + 2 * 2 * 2 * 8 * 100 * 2))
+
+
+def test_names_that_do_not_exist_and_parts_of_the_bundled_pair():
+    with pytest.raises(PairError, match=r"no pair called 'x'\. Choose one of bundled,"):
+        load_pair("cpu", name="x")
+    with pytest.raises(PairError, match="bundled pair comes as it is"):
+        load_pair("cpu", verifier="a/b")
+    with pytest.raises(PairError, match=r"nobody/nothing .*(machine|hub)"):
+        load_pair("cpu", "float32", threads=1, name="qwen3-4b-dflash", verifier="nobody/nothing")
+
+
+def test_the_list_names_everything(capsys):
+    assert main(["pairs", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in rows] == [*PAIRS]
+    for row in rows:
+        assert all(row[key] for key in ("verifier", "drafter", "noises", "size", "licence", "device", "tested")), row["name"]
+        assert row["family"] in (BUNDLED, *hub_pairs.FAMILIES)
+    assert main(["pairs"]) == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in PAIRS)
