@@ -16,8 +16,7 @@ HUB_TESTS = "tiny random checkpoint through the same code: logits, enumeration, 
 class Entry:
     """One pair. `noises`: what its drafter was trained with, the default first; `family`: which code drafts; `options`: that code's arguments.
 
-    `steps`: denoising passes it was trained for (0: any); `size`: parameters of verifier + drafter; `device`: memory for both in bfloat16;
-    `remote_code`: the drafter's checkpoint brings code of its own.
+    `steps`: denoising passes it was trained for (0: any); `size`: parameters of verifier + drafter; `device`: memory for both in bfloat16.
     """
 
     name: str
@@ -30,7 +29,6 @@ class Entry:
     device: str
     tested: str = HUB_TESTS
     steps: int = 0
-    remote_code: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
     template: Mapping[str, Any] = field(default_factory=dict)  # arguments of the verifier's chat template
 
@@ -49,9 +47,9 @@ PAIRS = {entry.name: entry for entry in (
     Entry("qwen3-8b-sdar", "Qwen/Qwen3-8B", "JetLM/SDAR-1.7B-Chat-b32", "sequence", ("masked",), "8.2B + 2.0B", "Apache-2.0", "GPU, 24 GB",
           options={"mask_id": QWEN_MASK, "block": 32, "causal_blocks": 32}, template=NO_THINKING),
     Entry("qwen2.5-14b-dream", "Qwen/Qwen2.5-14B-Instruct", "Dream-org/Dream-v0-Instruct-7B", "sequence", ("masked",), "14.8B + 7.6B",
-          "Apache-2.0", "GPU, 48 GB", remote_code=True, options={"mask_id": 151666, "block": 32, "shifted": True}),
+          "Apache-2.0", "GPU, 48 GB", options={"mask_id": 151666, "block": 32, "shifted": True}),
     Entry("qwen2.5-coder-14b-diffucoder", "Qwen/Qwen2.5-Coder-14B-Instruct", "apple/DiffuCoder-7B-cpGRPO", "sequence", ("masked",),
-          "14.8B + 7.6B", "Apache-2.0, Apple ML Research", "GPU, 48 GB", remote_code=True, options={"mask_id": 151666, "block": 32, "shifted": True}),
+          "14.8B + 7.6B", "Apache-2.0, Apple ML Research", "GPU, 48 GB", options={"mask_id": 151666, "block": 32, "shifted": True}),
 )}  # fmt: skip
 
 
@@ -76,6 +74,6 @@ def listing(as_json: bool) -> str:
         return json.dumps([asdict(entry) for entry in PAIRS.values()], indent=1)
     return "\n\n".join(
         f"{e.name}\n  verifier  {e.verifier}\n  drafter   {e.drafter} ({' or '.join(e.noises)} noise, {'one step' if e.steps == 1 else 'any number of steps'}"
-        f"{', code of its own' if e.remote_code else ''})\n  size      {e.size} parameters; {e.device}\n  licence   {e.licence}\n  tested    {e.tested}"
+        f")\n  size      {e.size} parameters; {e.device}\n  licence   {e.licence}\n  tested    {e.tested}"
         for e in PAIRS.values()
     )

@@ -22,6 +22,7 @@ SMALL = {"vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 48, "
          "num_key_value_heads": 2, "max_position_embeddings": 256, "initializer_range": 0.25}  # fmt: skip
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen3": ("Qwen3", {**SMALL, "head_dim": 8}),
+    "qwen2": ("Qwen2", SMALL),
     "llama": ("Llama", SMALL),
     "gemma": ("Gemma", {**SMALL, "head_dim": 8}),
     "gemma2": ("Gemma2", {**SMALL, "head_dim": 8, "sliding_window": 6, "query_pre_attn_scalar": 8}),
@@ -149,4 +150,50 @@ def tokenizer(folder: Path, letters: Sequence[str] = LETTERS, chat: bool = True)
     )
     made.chat_template = CHAT if chat else None
     made.save_pretrained(folder)
+    return folder
+
+
+CODE = """
+import torch
+from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import CausalLMOutput
+open({sentinel!r}, "w").close()
+
+class OwnConfig(PreTrainedConfig):
+    model_type = "own-dream"
+    def __init__(self, vocab_size=48, width=16, **kwargs):
+        self.vocab_size, self.width = vocab_size, width
+        super().__init__(**kwargs)
+
+class OwnModel(PreTrainedModel):
+    config_class = OwnConfig
+    def __init__(self, config):
+        super().__init__(config)
+        self.table = torch.nn.Embedding(config.vocab_size, config.width)
+        self.head = torch.nn.Linear(config.width, config.vocab_size)
+        self.post_init()
+    def forward(self, input_ids=None, num_logits_to_keep=0, **kwargs):
+        x = self.table(input_ids)
+        x = x + x.mean(1, keepdim=True)
+        return CausalLMOutput(logits=self.head(x)[:, -num_logits_to_keep:])
+"""
+
+
+def own_code(folder: Path, sentinel: Path) -> Path:
+    """A full-sequence drafter whose checkpoint brings its code; running that code creates the file `sentinel`."""
+    tokenizer(folder)
+    (folder / "modeling_own.py").write_text(CODE.format(sentinel=str(sentinel)))
+    auto = {"AutoConfig": "modeling_own.OwnConfig", "AutoModel": "modeling_own.OwnModel"}
+    raw = {
+        "model_type": "own-dream",
+        "auto_map": auto,
+        "vocab_size": VOCABULARY,
+        "width": 16,
+        "mask_token_id": 47,
+        "architectures": ["OwnModel"],
+    }
+    (folder / "config.json").write_text(json.dumps(raw))
+    g = torch.Generator().manual_seed(5)
+    shapes = {"table.weight": (VOCABULARY, 16), "head.weight": (VOCABULARY, 16), "head.bias": (VOCABULARY,)}
+    save_file({k: torch.randn(s, generator=g) for k, s in shapes.items()}, folder / "model.safetensors", {"format": "pt"})
     return folder

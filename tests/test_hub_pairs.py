@@ -6,7 +6,8 @@ import json
 
 import pytest
 import torch
-from hubs import LETTERS, causal, converted, dflash, saved, tokenizer
+from hubs import LETTERS, causal, converted, dflash, own_code, saved, tokenizer
+from safetensors.torch import load_file
 
 from sdiff import hub_pairs
 from sdiff.__main__ import main
@@ -14,7 +15,7 @@ from sdiff.fetch import PairError
 from sdiff.pairs import load_pair
 from sdiff.registry import BUNDLED, PAIRS
 from sdiff.request import Request, RequestError
-from sdiff.trace import Emit, End, Run, Trace, Verdict
+from sdiff.trace import MASKED, Emit, End, Run, Trace, Verdict
 
 FAMILY = {"dflash": "qwen3-4b-dflash", "sequence": "qwen3-4b-mdlm"}
 LAYERS = {"num_hidden_layers": 4, "eos_token_id": None}
@@ -62,6 +63,28 @@ def test_the_command_line_decodes_with_a_pair(folders, family, capsys):
     assert main(["decode", "say a", *where, *common, "--noise", "uniform"]) == 2
     assert "trained with masked noise, not uniform" in capsys.readouterr().err.replace("\n", " ")
     assert main(["decode", "say a", *where, *common, "--plain"]) == 0
+
+
+def test_code_of_a_checkpoint_runs_only_when_allowed(folders, tmp_path):
+    """Such a model is right-shifted here: row i predicts token i + 1, as the reference below computes it."""
+    ran = tmp_path / "ran"
+    own = str(own_code(tmp_path / "own", ran))
+    asked = {**folders, "sequence": own}
+    with pytest.raises(PairError, match=r"own brings code of its own.*--remote-code"):
+        loaded(asked, "sequence")
+    assert not ran.exists()
+    pair = load_pair(
+        "cpu", "float32", threads=1, name="qwen2.5-14b-dream", verifier=folders["verifier"], drafter=own, context=64, remote_code=True
+    )
+    assert ran.exists()
+    denoiser, weights = pair.denoiser, load_file(tmp_path / "own/model.safetensors")
+    assert denoiser.mask_id == 47
+    denoiser.start([1, 2, 3])
+    got = denoiser.predict(torch.tensor([MASKED, 5]), torch.ones(2))
+    x = weights["table.weight"][[1, 2, 3, 47, 5, *[47] * 30]]
+    want = (x + x.mean(0)) @ weights["head.weight"].T + weights["head.bias"]
+    assert (got - want[2:4, :47]).abs().max() < 1e-4
+    assert list(pair.stream(Request("a", gamma=3, steps=2, max_tokens=6)))[-1].reason in ("limit", "eos")
 
 
 def test_more_drafts_than_a_block_holds_are_refused(folders):

@@ -35,7 +35,7 @@ def reference(model, ids, mask=None):
         return model(torch.tensor([ids]), attention_mask=bias, use_cache=False).logits[0]
 
 
-@pytest.mark.parametrize(("family", "model_type"), [("qwen3", "a2d-qwen3"), ("llama", "a2d-llama")])
+@pytest.mark.parametrize(("family", "model_type"), [("qwen3", "a2d-qwen3"), ("llama", "a2d-llama"), ("qwen2", "Dream"), ("qwen3", "sdar")])
 @pytest.mark.parametrize("shifted", [False, True])
 @pytest.mark.parametrize("causal_blocks", [0, 4])
 def test_logits_equal_a_written_out_bidirectional_mask(tmp_path, family, model_type, shifted, causal_blocks):

@@ -1,8 +1,8 @@
 """Masked diffusion over a whole text: models that read context and block in one bidirectional pass. Refuses to know proposals and rules.
 
-Qwen and Llama converted to diffusion keep their family's layers and tensor names and only drop the causal mask (dLLM's MDLM conversions),
-or keep it between blocks (BD3LM 2503.09573, SDAR 2510.06303): transformers' own classes run them, no code of the checkpoint's. Families
-with code of their own (LLaDA 2502.09992, Dream 2508.15487, DiffuCoder 2506.20639) come in as any callable from ids to logits.
+Qwen and Llama grown into diffusion models keep their family's layers and tensor names and only drop the causal mask (dLLM's MDLM
+conversions, Dream 2508.15487, DiffuCoder 2506.20639), or keep it between blocks (BD3LM 2503.09573, SDAR 2510.06303): transformers' own
+classes run them, no code of the checkpoint's. Others (LLaDA 2502.09992) come in as any model from ids to logits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from torch import Tensor
 from sdiff.trace import MASKED
 
 # what a converted checkpoint calls itself → the family of transformers whose layers and tensor names it keeps
-NATIVE = {"a2d-qwen3": "qwen3", "a2d-qwen2": "qwen2", "a2d-llama": "llama", "sdar": "qwen3", "qwen3": "qwen3", "qwen2": "qwen2", "llama": "llama"}  # fmt: skip
+NATIVE = {"a2d-qwen3": "qwen3", "a2d-qwen2": "qwen2", "a2d-llama": "llama", "sdar": "qwen3", "Dream": "qwen2",
+          "qwen3": "qwen3", "qwen2": "qwen2", "llama": "llama"}  # fmt: skip
 
 
 class SequenceDenoiser:
