@@ -119,9 +119,11 @@ def quantised(bits: int, dtype: torch.dtype) -> Any:
 
 
 def load_tensors(source: Source) -> dict[str, Tensor]:
-    """All tensors of a safetensors checkpoint, in one file or in shards, on the CPU. Raises PairError."""
+    """All tensors of a checkpoint on the CPU: safetensors, in one file or in shards, or an older single file. Raises PairError."""
     tensors: dict[str, Tensor] = {}
     with explained(source):
+        if not source.has("model.safetensors") and source.has("pytorch_model.bin"):
+            return torch.load(source.file("pytorch_model.bin"), map_location="cpu", weights_only=True)
         names = ["model.safetensors"]
         if source.has("model.safetensors.index.json"):
             names = sorted(set(json.loads(source.file("model.safetensors.index.json").read_text())["weight_map"].values()))

@@ -10,6 +10,8 @@ import torch
 
 from sdiff.drafters import Denoiser
 from sdiff.drafters.dflash import DFlash, DFlashConfig, DFlashDenoiser
+from sdiff.drafters.diffusion_gemma import DiffusionGemmaDenoiser
+from sdiff.drafters.dit import DiT, DiTConfig, DiTDenoiser, tensors_of
 from sdiff.drafters.sequence import NATIVE, SequenceDenoiser, draft_ids, native_config
 from sdiff.fetch import PairError, Progress
 from sdiff.hub_files import Source, config_of, explained, load_model, load_tensors, load_tokenizer, raw_config
@@ -120,7 +122,51 @@ def plan_sequence(wanted: Wanted, text: Any, tokenizer: Any) -> Plan:
     return Plan(size, 0, (), load)
 
 
-FAMILIES: dict[str, Callable[[Wanted, Any, Any], Plan]] = {"dflash": plan_dflash, "sequence": plan_sequence}
+def plan_dit(wanted: Wanted, text: Any, _tokenizer: Any) -> Plan:
+    """Raises ValueError in words where the drafter does not speak the verifier's (GPT-2's) tokens and one more, the mask."""
+    raw = raw_config(wanted.drafter)
+    c = DiTConfig.read(raw)
+    agree("tokens in its vocabulary and a mask", c.vocabulary, text.vocab_size + 1)
+    kind = "uniform" if raw["model_type"].lower() == "duo" else "masked"
+    if kind not in wanted.entry.noises:
+        raise ValueError(f"it was trained with {kind} noise, the pair is for {' or '.join(wanted.entry.noises)} noise")
+    with torch.device("meta"):
+        size = sum(p.numel() for p in DiT(c).parameters())
+
+    def load(verifier: HubVerifier) -> Denoiser:
+        network = DiT(c)
+        with explained(wanted.drafter):
+            network.load_state_dict(tensors_of(load_tensors(wanted.drafter)))
+        network.to(device=verifier.device, dtype=wanted.dtype).requires_grad_(False).eval()
+        return DiTDenoiser(network, torch.arange(text.vocab_size, device=verifier.device), text.vocab_size, text.vocab_size)
+
+    return Plan(size, c.length // 2, (), load)
+
+
+def plan_diffusion_gemma(wanted: Wanted, text: Any, tokenizer: Any) -> Plan:
+    """Raises ValueError in words where the two vocabularies differ."""
+    from transformers import DiffusionGemmaForBlockDiffusion
+
+    config = config_of(wanted.drafter)
+    if config.model_type != "diffusion_gemma":
+        raise ValueError(f"its family is {config.model_type!r}, not diffusion_gemma")
+    size = config.get_text_config().vocab_size
+    agree("tokens in its vocabulary", size, text.vocab_size)
+    check_tokens(tokenizer, load_tokenizer(wanted.drafter), size)
+    block = wanted.entry.options.get("block", 0) or config.canvas_length
+    with torch.device("meta"):
+        parameters = sum(p.numel() for p in DiffusionGemmaForBlockDiffusion(config).parameters())
+
+    def load(verifier: HubVerifier) -> Denoiser:
+        model = load_model(wanted.drafter, wanted.where, wanted.dtype, cls=DiffusionGemmaForBlockDiffusion)
+        return DiffusionGemmaDenoiser(model, torch.arange(size, device=verifier.device), size, verifier.context, block)
+
+    return Plan(parameters, block, (), load)
+
+
+FAMILIES: dict[str, Callable[[Wanted, Any, Any], Plan]] = {
+    "dflash": plan_dflash, "sequence": plan_sequence, "dit": plan_dit, "diffusion_gemma": plan_diffusion_gemma,
+}  # fmt: skip
 
 
 # ── checks ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -50,6 +50,13 @@ PAIRS = {entry.name: entry for entry in (
           "Apache-2.0", "GPU, 48 GB", options={"mask_id": 151666, "block": 32, "shifted": True}),
     Entry("qwen2.5-coder-14b-diffucoder", "Qwen/Qwen2.5-Coder-14B-Instruct", "apple/DiffuCoder-7B-cpGRPO", "sequence", ("masked",),
           "14.8B + 7.6B", "Apache-2.0, Apple ML Research", "GPU, 48 GB", options={"mask_id": 151666, "block": 32, "shifted": True}),
+    Entry("gpt2-duo", "openai-community/gpt2-large", "s-sahoo/duo", "dit", ("uniform",), "774M + 170M", "MIT, Apache-2.0", "CPU or GPU, 4 GB"),
+    Entry("gpt2-duo-distilled", "openai-community/gpt2-large", "s-sahoo/duo-distilled", "dit", ("uniform",), "774M + 170M", "MIT, Apache-2.0",
+          "CPU or GPU, 4 GB"),
+    Entry("gpt2-mdlm", "openai-community/gpt2-large", "kuleshov-group/mdlm-owt", "dit", ("masked",), "774M + 170M", "MIT, Apache-2.0",
+          "CPU or GPU, 4 GB"),
+    Entry("gemma4-diffusiongemma", "google/gemma-4-31B-it", "google/diffusiongemma-26B-A4B-it", "diffusion_gemma", ("uniform",), "31B + 26B",
+          "Apache-2.0", "GPUs, 140 GB together"),
 )}  # fmt: skip
 
 

@@ -197,3 +197,44 @@ def own_code(folder: Path, sentinel: Path) -> Path:
     shapes = {"table.weight": (VOCABULARY, 16), "head.weight": (VOCABULARY, 16), "head.bias": (VOCABULARY,)}
     save_file({k: torch.randn(s, generator=g) for k, s in shapes.items()}, folder / "model.safetensors", {"format": "pt"})
     return folder
+
+
+def diffusion_gemma(folder: Path, seed: int = 0, vocabulary: int = VOCABULARY) -> Path:
+    """A random DiffusionGemma of two layers, one with a window of 6, saved by its class."""
+    torch.manual_seed(seed)
+    text = {"vocab_size": vocabulary, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+            "head_dim": 8, "global_head_dim": 16, "sliding_window": 6, "layer_types": ["sliding_attention", "full_attention"], "num_experts": 2,
+            "top_k_experts": 1, "moe_intermediate_size": 16, "max_position_embeddings": 256, "initializer_range": 0.25}  # fmt: skip
+    vision = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2,
+              "head_dim": 8, "patch_size": 4, "position_embedding_size": 16}  # fmt: skip
+    config = transformers.DiffusionGemmaConfig(
+        text_config=text, vision_config={"model_type": "gemma4_vision", **vision}, canvas_length=8, initializer_range=0.25
+    )
+    model = transformers.DiffusionGemmaForBlockDiffusion(config).eval()
+    for name, weight in model.named_parameters():
+        if "norm" in name:
+            weight.data.uniform_(0.5, 1.5)
+    return saved(model, folder)
+
+
+def dit(folder: Path, kind: str = "duo", seed: int = 0, vocabulary: int = VOCABULARY + 1, **changes: Any) -> Path:
+    """A checkpoint of the small transformer with the published key names and configuration, random numbers."""
+    raw = {"model_type": kind, "vocab_size": vocabulary, "model_length": 64, "hidden_dim": 32, "cond_dim": 16, "n_blocks": 2, "n_heads": 4, "dropout": 0.1,
+           **({"causal": False, "var_min": True} if kind == "duo" else {"time_conditioning": False}), **changes}  # fmt: skip
+    w, c, generator = raw["hidden_dim"], raw["cond_dim"], torch.Generator().manual_seed(seed)
+    shapes: dict[str, tuple[int, ...]] = {
+        "vocab_embed.embedding": (vocabulary, w), "sigma_map.mlp.0.weight": (c, 256), "sigma_map.mlp.0.bias": (c,), "sigma_map.mlp.2.weight": (c, c),
+        "sigma_map.mlp.2.bias": (c,), "rotary_emb.inv_freq": (w // raw["n_heads"] // 2,), "output_layer.norm_final.weight": (w,),
+        "output_layer.linear.weight": (vocabulary, w), "output_layer.linear.bias": (vocabulary,), "output_layer.adaLN_modulation.weight": (2 * w, c),
+        "output_layer.adaLN_modulation.bias": (2 * w,),
+    }  # fmt: skip
+    for i in range(raw["n_blocks"]):
+        for name, shape in {"norm1.weight": (w,), "attn_qkv.weight": (3 * w, w), "attn_out.weight": (w, w), "norm2.weight": (w,), "mlp.0.weight": (4 * w, w),
+                            "mlp.0.bias": (4 * w,), "mlp.2.weight": (w, 4 * w), "mlp.2.bias": (w,), "adaLN_modulation.weight": (6 * w, c),
+                            "adaLN_modulation.bias": (6 * w,)}.items():  # fmt: skip
+            shapes[f"blocks.{i}.{name}"] = shape
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {f"backbone.{k}": torch.randn(s, generator=generator) * 0.3 + ("norm" in k) for k, s in shapes.items()}
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    (folder / "config.json").write_text(json.dumps(raw))
+    return folder

@@ -6,7 +6,7 @@ import json
 
 import pytest
 import torch
-from hubs import LETTERS, causal, converted, dflash, own_code, saved, tokenizer
+from hubs import LETTERS, causal, converted, dflash, diffusion_gemma, dit, own_code, saved, tokenizer
 from safetensors.torch import load_file
 
 from sdiff import hub_pairs
@@ -17,7 +17,13 @@ from sdiff.registry import BUNDLED, PAIRS
 from sdiff.request import Request, RequestError
 from sdiff.trace import MASKED, Emit, End, Run, Trace, Verdict
 
-FAMILY = {"dflash": "qwen3-4b-dflash", "sequence": "qwen3-4b-mdlm"}
+FAMILY = {
+    "dflash": "qwen3-4b-dflash",
+    "sequence": "qwen3-4b-mdlm",
+    "diffusion_gemma": "gemma4-diffusiongemma",
+    "duo": "gpt2-duo",
+    "mdlm": "gpt2-mdlm",
+}
 LAYERS = {"num_hidden_layers": 4, "eos_token_id": None}
 
 
@@ -26,7 +32,8 @@ def folders(tmp_path_factory):
     """A verifier, and a drafter of each family that fits it."""
     root = tmp_path_factory.mktemp("hub")
     made = {"verifier": tokenizer(saved(causal("qwen3", 1, **LAYERS), root / "verifier")), "dflash": dflash(root / "dflash"),
-            "sequence": tokenizer(converted(causal("qwen3", 2), root / "sequence", mask_token_id=47))}  # fmt: skip
+            "sequence": tokenizer(converted(causal("qwen3", 2), root / "sequence", mask_token_id=47)),
+            "duo": dit(root / "duo"), "mdlm": dit(root / "mdlm", "mdlm"), "diffusion_gemma": tokenizer(diffusion_gemma(root / "gemma"))}  # fmt: skip
     return {name: str(folder) for name, folder in made.items()}
 
 
@@ -39,17 +46,20 @@ def loaded(folders, family, **changes):
 def test_every_family_decodes_by_name(folders, family):
     pair = loaded(folders, family)
     trace = Trace()
-    list(trace.record(pair.stream(Request("hi there", gamma=5, steps=2, max_tokens=24))))
+    asked = Request("hi there", noise=pair.noises[0], gamma=5, steps=2, max_tokens=24, temperature=2.0)
+    list(trace.record(pair.stream(asked)))
     run, end = trace.of(Run)[0], trace.of(End)[0]
     assert run.lossless
     assert run.models["pair"] == FAMILY[family]
     assert ("note" in run.models) == (family == "dflash"), "more steps than it was trained for are labelled"
-    assert pair.tokenizer.decode(run.prompt_tokens) == "user hi there<|endoftext|>!", "the template's arguments are used"
+    assert pair.tokenizer.decode(run.prompt_tokens) == "user hi there<|endoftext|>" + "!" * (pair.template != {}), (
+        "the template's arguments are used"
+    )
     assert len(end.tokens) == 24 or end.tokens[-1] in pair.eos()
     assert end.text == "".join(e.text for e in trace.of(Emit))
     assert any(v.accepted for v in trace.of(Verdict))
     assert all(v.q > 0 for v in trace.of(Verdict))
-    again = next(e for e in pair.stream(Request("hi there", gamma=5, steps=2, max_tokens=24)) if isinstance(e, End))
+    again = next(e for e in pair.stream(asked) if isinstance(e, End))
     assert again.tokens == end.tokens, "a second run knows nothing of the first"
     assert Trace.from_json(trace.to_json()).text == end.text
 
@@ -60,8 +70,10 @@ def test_the_command_line_decodes_with_a_pair(folders, family, capsys):
     common = ["--device", "cpu", "--dtype", "float32", "--threads", "1", "--max-tokens", "9", "--gamma", "4"]
     assert main(["decode", "say a", *where, *common, "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["tokens"]) <= 9
-    assert main(["decode", "say a", *where, *common, "--noise", "uniform"]) == 2
-    assert "trained with masked noise, not uniform" in capsys.readouterr().err.replace("\n", " ")
+    noise = PAIRS[FAMILY[family]].noises[0]
+    other = {"masked": "uniform", "uniform": "masked"}[noise]
+    assert main(["decode", "say a", *where, *common, "--noise", other]) == 2
+    assert f"trained with {noise} noise, not {other}" in capsys.readouterr().err.replace("\n", " ")
     assert main(["decode", "say a", *where, *common, "--plain"]) == 0
 
 
@@ -107,13 +119,15 @@ def test_a_model_without_a_chat_template_continues_the_text(folders, tmp_path):
     ("dflash", {"dflash_config": {"mask_token_id": 47, "target_layer_ids": [0, 4]}}, r"layers \[0, 4\] of a verifier with 4"),
     ("dflash", {"layer_types": ["sliding_attention"] * 2}, "sliding-window"),
     ("dflash", {"block_size": 1}, "blocks of 1 tokens"),
+    ("duo", {"vocab_size": 48}, "expects 48 tokens in its vocabulary and a mask, the verifier has 49"),
+    ("duo", {"model_type": "mdlm"}, "trained with masked noise, the pair is for uniform noise"),
     ("sequence", {"mask_token_id": 99}, "masked position, 99, lies outside"),
     ("sequence", {"model_type": "llada"}, "brings code of its own"),
 ])  # fmt: skip
 def test_parts_that_do_not_fit_are_refused_before_weights_are_read(folders, tmp_path, monkeypatch, family, change, word):
     monkeypatch.setattr(hub_pairs, "load_model", lambda *a, **k: pytest.fail("weights were read"))
-    if family == "dflash":
-        folder = dflash(tmp_path)
+    if family != "sequence":
+        folder = {"dflash": dflash, "duo": dit}[family](tmp_path)
         (folder / "config.json").write_text(json.dumps(json.loads((folder / "config.json").read_text()) | change))
     else:
         folder = tokenizer(converted(causal("qwen3", 2), tmp_path, **{"mask_token_id": 47, **change}))
