@@ -28,6 +28,10 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "gemma2": ("Gemma2", {**SMALL, "head_dim": 8, "sliding_window": 6, "query_pre_attn_scalar": 8}),
     "gemma3": ("Gemma3", {**SMALL, "head_dim": 8, "sliding_window": 6, "query_pre_attn_scalar": 8,
                           "layer_types": ["sliding_attention", "full_attention"]}),
+    "gemma4": ("Gemma4", {**SMALL, "head_dim": 8, "global_head_dim": 16, "sliding_window": 6, "layer_types": ["sliding_attention", "full_attention"] * 2,
+                          "num_hidden_layers": 4, "num_kv_shared_layers": 2, "vocab_size_per_layer_input": VOCABULARY, "hidden_size_per_layer_input": 4,
+                          "initializer_range": 0.25}),
+    "qwen3_moe": ("Qwen3Moe", {**SMALL, "head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}),
     "gpt2": ("GPT2", {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256, "initializer_range": 0.25}),
 }  # fmt: skip
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import time
 
 import pytest
 import torch
@@ -13,9 +15,10 @@ from sdiff import hub_pairs
 from sdiff.__main__ import main
 from sdiff.fetch import PairError
 from sdiff.pairs import load_pair
-from sdiff.registry import BUNDLED, PAIRS
+from sdiff.registry import BUNDLED, PAIRS, add_arguments, chosen
 from sdiff.request import Request, RequestError
 from sdiff.trace import MASKED, Emit, End, Run, Trace, Verdict
+from sdiff.ui.engine import Engine
 
 FAMILY = {
     "dflash": "qwen3-4b-dflash",
@@ -75,6 +78,20 @@ def test_the_command_line_decodes_with_a_pair(folders, family, capsys):
     assert main(["decode", "say a", *where, *common, "--noise", other]) == 2
     assert f"trained with {noise} noise, not {other}" in capsys.readouterr().err.replace("\n", " ")
     assert main(["decode", "say a", *where, *common, "--plain"]) == 0
+
+
+@pytest.mark.parametrize("family", FAMILY)
+def test_the_page_decodes_with_a_pair(folders, family):
+    """Through the page's options and its engine, which loads in the background and streams from there."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    args = parser.parse_args(["--pair", FAMILY[family], "--verifier", folders["verifier"], "--drafter", folders[family], "--context", "64"])
+    engine = Engine(lambda progress: load_pair("cpu", "float32", progress, 1, **chosen(args))).start()
+    while not (engine.ready or engine.error):
+        time.sleep(0.01)
+    assert engine.status()[0] == "good", engine.error
+    end = [*engine.stream(Request("hi", noise=PAIRS[FAMILY[family]].noises[0], gamma=3, max_tokens=5))][-1]
+    assert end.reason in ("limit", "eos")
 
 
 def test_code_of_a_checkpoint_runs_only_when_allowed(folders, tmp_path):

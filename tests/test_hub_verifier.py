@@ -47,6 +47,20 @@ def test_blocks_equal_transformers_and_one_by_one_and_survive_rollback(family):
     assert (verifier.length, verifier.room, verifier.vocabulary) == (30, 34, VOCABULARY)
 
 
+WHOLE = {"text_config": FAMILIES["gemma4"][1], "vision_config": {"model_type": "gemma4_vision", "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1,
+         "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8, "patch_size": 4, "position_embedding_size": 16}, "audio_config": None}  # fmt: skip
+
+
+def test_a_model_of_text_and_images_is_verified_by_its_text_half():
+    """As Gemma 4 comes from the hub: AutoModelForCausalLM makes the whole model of it."""
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(transformers.Gemma4Config(**WHOLE)).eval()
+    verifier, ids = HubVerifier(model, 64), tokens(20)
+    verifier.prefill(ids[:9])
+    close(verifier.score(ids[9:]), expected(model, ids)[9:])
+    assert (verifier.vocabulary, verifier.context) == (VOCABULARY, 64)
+
+
 def test_rollback_moves_a_number_and_copies_nothing():
     verifier = HubVerifier(causal("llama"), context=32)
     verifier.prefill(tokens(9))
