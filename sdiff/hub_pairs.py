@@ -16,7 +16,7 @@ from sdiff.drafters.sequence import NATIVE, SequenceDenoiser, draft_ids, native_
 from sdiff.fetch import PairError, Progress
 from sdiff.hub_files import Source, config_of, explained, load_model, load_tensors, load_tokenizer, raw_config
 from sdiff.hub_verifier import HubVerifier, longest
-from sdiff.registry import Entry
+from sdiff.registry import PAIRS, Entry
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,29 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Plan:
-    """A drafter that fits: `most` drafts per block (0: any), the verifier layers it wants to see, and how to load it."""
+    """A drafter that fits: `most` drafts per block (0: any), the verifier layers it wants to see, how to load it, `context` it reads at most."""
 
     parameters: int
     most: int
     taps: tuple[int, ...]
     load: Callable[[HubVerifier], Denoiser]
+    context: int = 1 << 30
+
+
+def parts(
+    name: str, where: torch.device | str, dtype: torch.dtype, progress: Progress, verifier: str | None = None, drafter: str | None = None,
+    context: int = 4096, bits: int = 0, remote_code: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """What a `pairs.Pair` of the registry's pair `name` is made of; `verifier` and `drafter` replace the entry's. Raises PairError."""
+    entry = PAIRS[name]
+    sources = Source.parse(verifier or entry.verifier), Source.parse(drafter or entry.drafter)
+    model, denoiser, tokenizer, most = load(Wanted(entry, *sources, where, dtype, bits, context, remote_code), progress)
+    ends = getattr(model.model.generation_config, "eos_token_id", None)
+    return {
+        "verifier": model, "denoiser": denoiser, "tokenizer": tokenizer, "most": most, "trained": entry.steps, "noises": entry.noises,
+        "names": {"verifier": str(sources[0]), "drafter": str(sources[1]), "pair": name}, "template": entry.template,
+        "ends": frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends]),
+    }  # fmt: skip
 
 
 def load(wanted: Wanted, progress: Progress = lambda text, done: None) -> tuple[HubVerifier, Denoiser, Any, int]:
@@ -55,7 +72,9 @@ def load(wanted: Wanted, progress: Progress = lambda text, done: None) -> tuple[
         plan = FAMILIES[wanted.entry.family](wanted, text, tokenizer)
     except (KeyError, TypeError, ValueError) as error:
         raise PairError(f"{wanted.drafter} does not fit {wanted.verifier}: {_words(error)}.") from None
-    context = min(wanted.context, longest(text))
+    context = min(wanted.context, longest(text), plan.context)
+    if context < 16:
+        raise PairError(f"A context of {context} tokens is too short to decode in. Choose --context 16 or more.")
     check_memory(wanted, memory_needed(wanted, config, text, context, plan.parameters), memory_there(wanted.where))
     progress(f"Loading {wanted.verifier}", None)
     model = load_model(wanted.verifier, wanted.where, wanted.dtype, bits=wanted.bits)
@@ -91,7 +110,7 @@ def plan_dflash(wanted: Wanted, text: Any, _tokenizer: Any) -> Plan:
         network.to(device=verifier.device, dtype=verifier.dtype).requires_grad_(False).eval()
         return DFlashDenoiser(network, verifier, draft_ids(verifier.vocabulary, verifier.vocabulary, c.mask_id).to(verifier.device))
 
-    return Plan(size, c.block - 1, c.taps, load)
+    return Plan(size, c.block - 1, c.taps, load, raw.get("max_position_embeddings", 1 << 30) - c.block)
 
 
 def plan_sequence(wanted: Wanted, text: Any, tokenizer: Any) -> Plan:
@@ -119,7 +138,7 @@ def plan_sequence(wanted: Wanted, text: Any, tokenizer: Any) -> Plan:
         ids = draft_ids(verifier.vocabulary, config.vocab_size, mask_id).to(verifier.device)
         return SequenceDenoiser(model, mask_id, ids, verifier.vocabulary, **options)
 
-    return Plan(size, 0, (), load)
+    return Plan(size, 0, (), load, longest(config) - options.get("block", 0))
 
 
 def plan_dit(wanted: Wanted, text: Any, _tokenizer: Any) -> Plan:
@@ -161,7 +180,7 @@ def plan_diffusion_gemma(wanted: Wanted, text: Any, tokenizer: Any) -> Plan:
         model = load_model(wanted.drafter, wanted.where, wanted.dtype, cls=DiffusionGemmaForBlockDiffusion)
         return DiffusionGemmaDenoiser(model, torch.arange(size, device=verifier.device), size, verifier.context, block)
 
-    return Plan(parameters, block, (), load)
+    return Plan(parameters, block, (), load, longest(config.get_text_config()) - block)
 
 
 FAMILIES: dict[str, Callable[[Wanted, Any, Any], Plan]] = {

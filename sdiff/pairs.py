@@ -23,7 +23,6 @@ from sdiff.drafters.block import CachedDenoiser
 from sdiff.drafters.masked import MaskedDrafter
 from sdiff.drafters.uniform import UniformDrafter
 from sdiff.fetch import PairError, Progress
-from sdiff.hub_files import Source
 from sdiff.layers import bf16_native
 from sdiff.policy import Banked, Worthwhile
 from sdiff.registry import BUNDLED, PAIRS
@@ -147,7 +146,11 @@ class Pair:
 
     def eos(self) -> frozenset[int]:
         """Ids that end an answer: end of turn and end of text."""
-        ends = (self.tokenizer.eos_token_id, self.tokenizer.convert_tokens_to_ids("<|endoftext|>"))
+        end = self.tokenizer.convert_tokens_to_ids("<|endoftext|>")  # a tokenizer without it answers with its unknown token
+        ends = (
+            self.tokenizer.eos_token_id,
+            end if end is not None and self.tokenizer.convert_ids_to_tokens(end) == "<|endoftext|>" else None,
+        )
         return self.ends | frozenset(i for i in ends if i is not None)
 
     def _names(self, r: Request) -> dict[str, Any]:
@@ -237,28 +240,12 @@ def load_pair(
     torch.set_num_threads(threads or usable_cores())
     where, kind = choose(device, dtype)
     if name != BUNDLED:
-        return load_hub_pair(name, "auto" if device == "auto" and torch.cuda.device_count() > 1 else where, kind, progress, **hub)
+        from sdiff import hub_pairs  # needs more of transformers than the bundled pair does: seconds
+
+        return Pair(**hub_pairs.parts(name, "auto" if device == "auto" and torch.cuda.device_count() > 1 else where, kind, progress, **hub))
     if any(hub.get(part) for part in ("verifier", "drafter", "bits")):
         raise PairError("The bundled pair comes as it is: choose a hub pair (--pair) to replace its verifier or drafter.")
     return load_bundled_pair(where, kind, progress)
-
-
-def load_hub_pair(
-    name: str, where: torch.device | str, dtype: torch.dtype, progress: Progress, verifier: str | None = None, drafter: str | None = None,
-    context: int = 4096, bits: int = 0, remote_code: bool = False,
-) -> Pair:  # fmt: skip
-    """A pair of the hub, or of folders that hold the same. Raises PairError."""
-    from sdiff import hub_pairs  # needs more of transformers than the bundled pair does: seconds
-
-    entry = PAIRS[name]
-    wanted = hub_pairs.Wanted(
-        entry, Source.parse(verifier or entry.verifier), Source.parse(drafter or entry.drafter), where, dtype, bits, context, remote_code
-    )
-    model, denoiser, tokenizer, most = hub_pairs.load(wanted, progress)
-    ends = getattr(model.model.generation_config, "eos_token_id", None)
-    names = {"verifier": str(wanted.verifier), "drafter": str(wanted.drafter), "pair": name}
-    return Pair(model, denoiser, tokenizer, names, noises=entry.noises, most=most, trained=entry.steps, template=entry.template,
-                ends=frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends]))  # fmt: skip
 
 
 def load_bundled_pair(where: torch.device, kind: torch.dtype, progress: Progress) -> Pair:

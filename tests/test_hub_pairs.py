@@ -152,6 +152,13 @@ def test_parts_that_do_not_fit_are_refused_before_weights_are_read(folders, tmp_
         loaded({**folders, family: str(folder)}, family)
 
 
+def test_the_context_is_what_both_can_read(folders):
+    assert loaded(folders, "dflash", context=10**6).verifier.context == 256 - 6, "the drafter's positions end with a block"
+    assert loaded(folders, "duo", context=10**6).verifier.context == 256
+    with pytest.raises(PairError, match="context of 3 tokens is too short"):
+        loaded(folders, "dflash", context=3)
+
+
 def test_other_words_for_the_same_ids_are_refused(folders, tmp_path):
     swapped = [LETTERS[1], LETTERS[0], *LETTERS[2:]]
     folder = tokenizer(converted(causal("qwen3", 2), tmp_path, mask_token_id=47), swapped)
@@ -171,7 +178,8 @@ def test_what_does_not_fit_the_memory_is_refused_with_numbers(folders, monkeypat
     assert hub_pairs.memory_needed(wanted, config, config, 100, 1000) == int(1.1 * (2 * weights + 2000 + 2 * 2 * 2 * 8 * 100 * 2))
 
 
-def test_names_that_do_not_exist_and_parts_of_the_bundled_pair():
+def test_names_that_do_not_exist_and_parts_of_the_bundled_pair(monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(PairError, match=r"no pair called 'x'\. Choose one of bundled,"):
         load_pair("cpu", name="x")
     with pytest.raises(PairError, match="bundled pair comes as it is"):
