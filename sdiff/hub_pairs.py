@@ -136,7 +136,7 @@ def plan_sequence(wanted: Wanted, text: Any, tokenizer: Any) -> Plan:
     def load(verifier: HubVerifier) -> Denoiser:
         model = load_model(wanted.drafter, verifier.device, wanted.dtype, config, cls=auto, remote_code=own)
         ids = draft_ids(verifier.vocabulary, config.vocab_size, mask_id).to(verifier.device)
-        return SequenceDenoiser(model, mask_id, ids, verifier.vocabulary, **options)
+        return SequenceDenoiser(model, mask_id, ids, verifier.vocabulary, context=verifier.context, **options)
 
     return Plan(size, 0, (), load, longest(config) - options.get("block", 0))
 

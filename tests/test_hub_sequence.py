@@ -55,6 +55,38 @@ def test_logits_equal_a_written_out_bidirectional_mask(tmp_path, family, model_t
         ).abs().max() > 0.1
 
 
+@pytest.mark.parametrize("shifted", [False, True])
+def test_whole_blocks_are_read_once_and_change_nothing(tmp_path, shifted):
+    """Texts that grow, are replaced and shrink across blocks of 4; every pass against one that reads everything."""
+    model = causal("qwen3")
+    denoiser = loaded(tmp_path, model, "sdar", block=6, shifted=shifted, causal_blocks=4, context=64)
+    text = torch.randint(MASK, (30,), generator=torch.Generator().manual_seed(4)).tolist()
+    for context in (text[:3], text[:4], text[:13], text[:16], [*text[:9], 7, 8, 9], text[:21], text[4:30], text[4:10]):
+        denoiser.start(context)
+        assert len(denoiser.read) == (len(context) - shifted) // 4 * 4
+        for canvas in ([MASKED] * 3, [5, MASKED, 2]):
+            got = denoiser.predict(torch.tensor(canvas), torch.ones(3))
+            number = torch.arange(len(context) + 6) // 4
+            ids = [*context, *(MASK if x == MASKED else x for x in canvas), MASK, MASK, MASK]
+            first = len(context) - shifted
+            want = reference(model, ids, number[None] <= number[:, None])[first : first + 3, :MASK]
+            assert (got - want).abs().max() < 1e-4
+
+
+def test_a_published_configuration_is_understood():
+    """Dream's config.json, written by an older transformers."""
+    raw = {"architectures": ["DreamModel"], "attention_dropout": 0.0, "auto_map": {"AutoModel": "modeling_dream.DreamModel"}, "bos_token_id": 151643,
+           "eos_token_id": 151643, "hidden_act": "silu", "hidden_size": 3584, "initializer_range": 0.02, "intermediate_size": 18944, "mask_token_id": 151666,
+           "max_position_embeddings": 131072, "max_window_layers": 28, "model_type": "Dream", "num_attention_heads": 28, "num_hidden_layers": 28,
+           "num_key_value_heads": 4, "pad_token_id": 151643, "rms_norm_eps": 1e-06, "rope_scaling": None, "rope_theta": 1000000.0, "sliding_window": None,
+           "tie_word_embeddings": False, "torch_dtype": "bfloat16", "transformers_version": "4.46.2", "use_cache": True, "use_mrope": False,
+           "use_sliding_window": False, "vocab_size": 152064}  # fmt: skip
+    config = native_config(raw)
+    assert (config.model_type, config.is_causal, config.num_key_value_heads) == ("qwen2", False, 4)
+    assert config.rope_parameters["rope_theta"] == 1e6
+    assert set(config.layer_types) == {"full_attention"}
+
+
 def test_the_mask_is_never_drafted_wherever_it_is(tmp_path):
     denoiser = loaded(tmp_path, causal("qwen3"), "a2d-qwen3", block=4, mask_id=5)
     assert 5 not in denoiser.ids
