@@ -65,12 +65,12 @@ def raw_config(source: Source) -> dict[str, Any]:
         return json.loads(source.file("config.json").read_text(encoding="utf-8"))
 
 
-def config_of(source: Source, remote_code: bool = False, **changes: Any) -> Any:
+def config_of(source: Source, remote_code: bool = False) -> Any:
     """The configuration as transformers understands it. Raises PairError."""
     from transformers import AutoConfig
 
     with explained(source):
-        return AutoConfig.from_pretrained(**source.arguments, trust_remote_code=allowed(source, remote_code), **changes)
+        return AutoConfig.from_pretrained(**source.arguments, trust_remote_code=allowed(source, remote_code))
 
 
 def allowed(source: Source, remote_code: bool) -> bool:

@@ -14,6 +14,7 @@ from sdiff.drafters.diffusion_gemma import DiffusionGemmaDenoiser
 from sdiff.drafters.dit import DiT, DiTConfig, DiTDenoiser, tensors_of
 from sdiff.drafters.sequence import NATIVE, SequenceDenoiser, draft_ids, native_config
 from sdiff.fetch import PairError, Progress
+from sdiff.hub_cache import RollbackCache
 from sdiff.hub_files import Source, config_of, explained, load_model, load_tensors, load_tokenizer, raw_config
 from sdiff.hub_verifier import HubVerifier, longest
 from sdiff.registry import PAIRS, Entry
@@ -34,7 +35,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Fit:
     """A drafter that fits: `most` drafts per block (0: any), the verifier layers it wants to see, how to load it, `context` it reads at most."""
 
     parameters: int
@@ -65,6 +66,7 @@ def load(wanted: Wanted, progress: Progress = lambda text, done: None) -> tuple[
     progress("Checking the pair", None)
     config = config_of(wanted.verifier)
     text = config.get_text_config(decoder=True)
+    RollbackCache(config, 1)  # refuses models without one
     tokenizer = load_tokenizer(wanted.verifier)
     if not tokenizer.is_fast:
         raise PairError(f"{wanted.verifier} has no fast tokenizer (tokenizer.json), which this decoder needs.")
@@ -90,7 +92,7 @@ def _words(error: Exception) -> str:
 # ── families ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def plan_dflash(wanted: Wanted, text: Any, _tokenizer: Any) -> Plan:
+def plan_dflash(wanted: Wanted, text: Any, _tokenizer: Any) -> Fit:
     """Raises ValueError in words where the drafter was made for another verifier."""
     raw = raw_config(wanted.drafter)
     c = DFlashConfig.read(raw)
@@ -110,10 +112,10 @@ def plan_dflash(wanted: Wanted, text: Any, _tokenizer: Any) -> Plan:
         network.to(device=verifier.device, dtype=verifier.dtype).requires_grad_(False).eval()
         return DFlashDenoiser(network, verifier, draft_ids(verifier.vocabulary, verifier.vocabulary, c.mask_id).to(verifier.device))
 
-    return Plan(size, c.block - 1, c.taps, load, raw.get("max_position_embeddings", 1 << 30) - c.block)
+    return Fit(size, c.block - 1, c.taps, load, raw.get("max_position_embeddings", 1 << 30) - c.block)
 
 
-def plan_sequence(wanted: Wanted, text: Any, tokenizer: Any) -> Plan:
+def plan_sequence(wanted: Wanted, text: Any, tokenizer: Any) -> Fit:
     """Raises ValueError in words where vocabularies or masks differ, PairError where code of its own would be needed and is not allowed."""
     from transformers import AutoModel, AutoModelForCausalLM, PreTrainedTokenizerFast
 
@@ -138,10 +140,10 @@ def plan_sequence(wanted: Wanted, text: Any, tokenizer: Any) -> Plan:
         ids = draft_ids(verifier.vocabulary, config.vocab_size, mask_id).to(verifier.device)
         return SequenceDenoiser(model, mask_id, ids, verifier.vocabulary, context=verifier.context, **options)
 
-    return Plan(size, 0, (), load, longest(config) - options.get("block", 0))
+    return Fit(size, 0, (), load, longest(config) - options.get("block", 0))
 
 
-def plan_dit(wanted: Wanted, text: Any, _tokenizer: Any) -> Plan:
+def plan_dit(wanted: Wanted, text: Any, _tokenizer: Any) -> Fit:
     """Raises ValueError in words where the drafter does not speak the verifier's (GPT-2's) tokens and one more, the mask."""
     raw = raw_config(wanted.drafter)
     c = DiTConfig.read(raw)
@@ -159,10 +161,10 @@ def plan_dit(wanted: Wanted, text: Any, _tokenizer: Any) -> Plan:
         network.to(device=verifier.device, dtype=wanted.dtype).requires_grad_(False).eval()
         return DiTDenoiser(network, torch.arange(text.vocab_size, device=verifier.device), text.vocab_size, text.vocab_size)
 
-    return Plan(size, c.length // 2, (), load)
+    return Fit(size, c.length // 2, (), load)
 
 
-def plan_diffusion_gemma(wanted: Wanted, text: Any, tokenizer: Any) -> Plan:
+def plan_diffusion_gemma(wanted: Wanted, text: Any, tokenizer: Any) -> Fit:
     """Raises ValueError in words where the two vocabularies differ."""
     from transformers import DiffusionGemmaForBlockDiffusion
 
@@ -180,10 +182,10 @@ def plan_diffusion_gemma(wanted: Wanted, text: Any, tokenizer: Any) -> Plan:
         model = load_model(wanted.drafter, wanted.where, wanted.dtype, cls=DiffusionGemmaForBlockDiffusion)
         return DiffusionGemmaDenoiser(model, torch.arange(size, device=verifier.device), size, verifier.context, block)
 
-    return Plan(parameters, block, (), load, longest(config.get_text_config()) - block)
+    return Fit(parameters, block, (), load, longest(config.get_text_config()) - block)
 
 
-FAMILIES: dict[str, Callable[[Wanted, Any, Any], Plan]] = {
+FAMILIES: dict[str, Callable[[Wanted, Any, Any], Fit]] = {
     "dflash": plan_dflash, "sequence": plan_sequence, "dit": plan_dit, "diffusion_gemma": plan_diffusion_gemma,
 }  # fmt: skip
 

@@ -8,6 +8,7 @@ import time
 
 import pytest
 import torch
+import transformers
 from hubs import LETTERS, causal, converted, dflash, diffusion_gemma, dit, own_code, saved, tokenizer
 from safetensors.torch import load_file
 
@@ -157,6 +158,15 @@ def test_the_context_is_what_both_can_read(folders):
     assert loaded(folders, "duo", context=10**6).verifier.context == 256
     with pytest.raises(PairError, match="context of 3 tokens is too short"):
         loaded(folders, "dflash", context=3)
+
+
+def test_a_verifier_that_cannot_roll_back_is_refused_before_weights_are_read(folders, tmp_path):
+    config = transformers.Qwen3NextConfig(
+        vocab_size=48, hidden_size=32, num_hidden_layers=4, layer_types=["linear_attention", "full_attention"] * 2
+    )
+    config.save_pretrained(tmp_path)
+    with pytest.raises(PairError, match=r"qwen3_next keeps a running state .* cannot be rolled back"):
+        loaded({**folders, "verifier": str(tmp_path)}, "dflash")
 
 
 def test_other_words_for_the_same_ids_are_refused(folders, tmp_path):
