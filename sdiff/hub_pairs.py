@@ -117,18 +117,18 @@ def plan_dflash(wanted: Wanted, text: Any, _tokenizer: Any) -> Fit:
 
 def plan_sequence(wanted: Wanted, text: Any, tokenizer: Any) -> Fit:
     """Raises ValueError in words where vocabularies or masks differ, PairError where code of its own would be needed and is not allowed."""
-    from transformers import AutoModel, AutoModelForCausalLM, PreTrainedTokenizerFast
+    from transformers import AutoModel, AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen2TokenizerFast
 
     raw, options = raw_config(wanted.drafter), dict(wanted.entry.options)
     own = raw.get("model_type") not in NATIVE
     if own and not wanted.remote_code:
         raise PairError(f"{wanted.drafter} brings code of its own. Read it, then allow it with --remote-code at a pinned commit.")
     config = config_of(wanted.drafter, remote_code=True) if own else native_config(raw)
-    mask_id = raw.get("mask_token_id") or options.pop("mask_id")
-    options.pop("mask_id", None)
+    # a class is named for conversions, because AutoTokenizer would look for the code that their configuration mentions
+    cls = None if own else PreTrainedTokenizerFast if wanted.drafter.has("tokenizer.json") else Qwen2TokenizerFast
+    words, told = load_tokenizer(wanted.drafter, cls, remote_code=own), options.pop("mask_id", None)
+    mask_id = next(i for i in (raw.get("mask_token_id"), words.mask_token_id, told) if i is not None)
     check_mask(mask_id, config.vocab_size)
-    # the class is named for conversions, because AutoTokenizer would look for the code that their configuration mentions
-    words = load_tokenizer(wanted.drafter, None if own else PreTrainedTokenizerFast, remote_code=own)
     check_tokens(tokenizer, words, min(text.vocab_size, config.vocab_size))
     auto = AutoModelForCausalLM if not own or "AutoModelForCausalLM" in raw.get("auto_map", {}) else AutoModel
     with torch.device("meta"), explained(wanted.drafter):

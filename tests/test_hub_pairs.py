@@ -111,7 +111,7 @@ def test_code_of_a_checkpoint_runs_only_when_allowed(folders, tmp_path):
     assert denoiser.mask_id == 47
     denoiser.start([1, 2, 3])
     got = denoiser.predict(torch.tensor([MASKED, 5]), torch.ones(2))
-    x = weights["table.weight"][[1, 2, 3, 47, 5, *[47] * 30]]
+    x = weights["table.weight"][[1, 2, 3, 47, 5, *[47] * (PAIRS["qwen2.5-14b-dream"].options["block"] - 2)]]
     want = (x + x.mean(0)) @ weights["head.weight"].T + weights["head.bias"]
     assert (got - want[2:4, :47]).abs().max() < 1e-4
     assert list(pair.stream(Request("a", gamma=3, steps=2, max_tokens=6)))[-1].reason in ("limit", "eos")
@@ -174,6 +174,17 @@ def test_other_words_for_the_same_ids_are_refused(folders, tmp_path):
     folder = tokenizer(converted(causal("qwen3", 2), tmp_path, mask_token_id=47), swapped)
     with pytest.raises(PairError, match="token 0 is 'a' for the verifier and 'b' for the drafter"):
         loaded({**folders, "sequence": str(folder)}, "sequence")
+
+
+def test_a_tokenizer_of_two_files_will_do_and_its_mask_is_known(folders, tmp_path):
+    """As Dream's repository has it; nothing in its configuration names the mask here."""
+    folder = tokenizer(converted(causal("qwen2", 2), tmp_path, "Dream"))
+    (folder / "tokenizer.json").unlink()
+    (folder / "vocab.json").write_text(json.dumps({letter: i for i, letter in enumerate(LETTERS)}))
+    (folder / "merges.txt").write_text("#version: 0.2\n")
+    pair = loaded({**folders, "sequence": str(folder)}, "sequence")
+    assert pair.denoiser.mask_id == 47
+    assert pair.denoiser.ids.tolist() == list(range(47))
 
 
 def test_what_does_not_fit_the_memory_is_refused_with_numbers(folders, monkeypatch):
