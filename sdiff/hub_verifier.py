@@ -27,10 +27,10 @@ class HubVerifier:
 
     def __init__(self, model: Any, context: int = 4096, taps: Sequence[int] = ()) -> None:
         config = model.config.get_text_config(decoder=True)
-        if getattr(model, "_is_stateful", False) or model.config.is_encoder_decoder:
-            raise PairError(f"{config.model_type} is no decoder with a key/value cache: its state cannot be rolled back.")
         self.model, self.context, self.length = model.requires_grad_(False).eval(), min(context, longest(config)), 0
         self.cache, self.taps, self.seen, self.hidden = RollbackCache(model.config, self.context), tuple(taps), 0, None
+        if getattr(model, "_is_stateful", False) or model.config.is_encoder_decoder:
+            raise PairError(f"{config.model_type} is no decoder with a key/value cache: its state cannot be rolled back.")
         self.embedding: Tensor = model.get_input_embeddings().weight
         self.head, self.vocabulary = model.get_output_embeddings(), config.vocab_size
         self.dtype: torch.dtype = self.embedding.dtype

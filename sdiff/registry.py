@@ -42,6 +42,8 @@ PAIRS = {entry.name: entry for entry in (
           "GPU, 12 GB", steps=1, template=NO_THINKING),
     Entry("qwen3-8b-dflash", "Qwen/Qwen3-8B", "z-lab/Qwen3-8B-DFlash-b16", "dflash", ("masked",), "8.2B + 1.0B", "Apache-2.0, MIT",
           "GPU, 24 GB", steps=1, template=NO_THINKING),
+    Entry("qwen3-coder-30b-dflash", "Qwen/Qwen3-Coder-30B-A3B-Instruct", "z-lab/Qwen3-Coder-30B-A3B-DFlash", "dflash", ("masked",), "30B + 0.5B",
+          "Apache-2.0, MIT", "GPU, 80 GB", steps=1),
     Entry("qwen3-4b-mdlm", "Qwen/Qwen3-4B", "dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1", "sequence", ("masked",), "4.0B + 0.6B", "Apache-2.0",
           "GPU, 12 GB", options={"mask_id": QWEN_MASK, "block": 64}, template=NO_THINKING),
     Entry("qwen3-8b-sdar", "Qwen/Qwen3-8B", "JetLM/SDAR-1.7B-Chat-b32", "sequence", ("masked",), "8.2B + 1.7B", "Apache-2.0", "GPU, 32 GB",

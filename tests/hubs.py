@@ -32,6 +32,10 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
                           "num_hidden_layers": 4, "num_kv_shared_layers": 2, "vocab_size_per_layer_input": VOCABULARY, "hidden_size_per_layer_input": 4,
                           "initializer_range": 0.25}),
     "qwen3_moe": ("Qwen3Moe", {**SMALL, "head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}),
+    "gpt_oss": ("GptOss", {**SMALL, "head_dim": 8, "sliding_window": 6, "num_local_experts": 2, "num_experts_per_tok": 1,
+                           "layer_types": ["sliding_attention", "full_attention"]}),
+    "llama4": ("Llama4", {**SMALL, "head_dim": 8, "attention_chunk_size": 6, "num_local_experts": 2, "intermediate_size_mlp": 32, "no_rope_layers": [1, 0],
+                          "layer_types": ["chunked_attention", "full_attention"]}),
     "gpt2": ("GPT2", {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256, "initializer_range": 0.25}),
 }  # fmt: skip
 

@@ -30,7 +30,7 @@ def close(one, other):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_blocks_equal_transformers_and_one_by_one_and_survive_rollback(family):
-    """Texts longer than the sliding windows (6), read in parts, rolled back to inside them and read on."""
+    """Texts longer than the windows and chunks (6), read in parts, rolled back to inside them and read on."""
     model, ids, other = causal(family), tokens(30), tokens(4, seed=2)
     want = expected(model, ids)
     assert want.std() > 0.5, "logits near zero would agree by accident"
