@@ -216,6 +216,9 @@ def test_the_list_names_everything(capsys):
     for row in rows:
         assert all(row[key] for key in ("verifier", "drafter", "noises", "size", "licence", "device", "tested")), row["name"]
         assert row["family"] in (BUNDLED, *hub_pairs.FAMILIES)
+        assert set(row["options"]) <= {"sequence": {"mask_id", "block", "shifted", "causal_blocks"}, "diffusion_gemma": {"block"}}.get(
+            row["family"], set()
+        )
     assert main(["pairs"]) == 0
     text = capsys.readouterr().out
     assert all(name in text for name in PAIRS)
