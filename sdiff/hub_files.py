@@ -199,6 +199,8 @@ def _sentence(error: BaseException, name: str) -> str | None:
         return f"A file of {name} is damaged or cut short ({str(error)[:100]}). Remove it from the hub's cache and start again."
     if isinstance(error, torch.OutOfMemoryError | MemoryError) or "not enough memory" in str(error):
         return f"{name} is too large for this machine's memory. Take a smaller pair, --bits 4, or --device auto over several GPUs."
+    if "loading state_dict" in str(error):
+        return f"The tensors of {name} have not the names or sizes that its config.json implies ({' '.join(str(error).split())[:160]})."
     if "trust_remote_code" in str(error):
         return f"{name} brings code of its own. Read it, then allow it with --remote-code at a pinned commit."
     if "does not recognize this architecture" in str(error) or "Unrecognized model" in str(error):

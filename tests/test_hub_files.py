@@ -39,6 +39,7 @@ def answered(kind, status):
     (lambda: MemoryError(), "too large for this machine"),
     (lambda: RuntimeError("DefaultCPUAllocator: not enough memory: you tried"), "too large for this machine"),
     (lambda: json.JSONDecodeError("Expecting value", "", 0), "damaged or cut short"),
+    (lambda: RuntimeError("Error(s) in loading state_dict for DFlash:\n\tMissing key(s)"), "not the names or sizes that its config.json implies"),
     (lambda: ValueError("Please pass the argument `trust_remote_code=True`"), "code of its own"),
     (lambda: RuntimeError("something\nnew"), "could not be loaded (RuntimeError: something new)"),
 ])  # fmt: skip

@@ -60,11 +60,28 @@ def test_diffusion_gemma_equals_transformers_over_several_cycles(tmp_path):
             conditioning = logits / 0.6
 
 
+class Remembered:
+    """A model that computes each canvas of one text only once, for enumerations."""
+
+    def __init__(self, model):
+        self.real, self.known = model, {}
+
+    def __getattr__(self, name):
+        return getattr(self.real, name)
+
+    def __call__(self, decoder_input_ids, self_conditioning_logits, **rest):
+        key = (*decoder_input_ids[0].tolist(), str(self_conditioning_logits))
+        if key not in self.known:
+            self.known[key] = self.real(decoder_input_ids=decoder_input_ids, self_conditioning_logits=self_conditioning_logits, **rest)
+        return self.known[key]
+
+
 @pytest.mark.parametrize(("proposal", "steps"), [("monotone", 2), ("final_step", 2), ("one_hot", 1)])
 def test_self_conditioned_drafts_are_lossless(tmp_path, proposal, steps):
     """Every path of dice, none merged: what the model predicted from noise that was thrown away still matters to it."""
     verifier = HubVerifier(causal("llama", seed=3, vocab_size=2), 16)
-    drafter = UniformDrafter(gemma(diffusion_gemma(tmp_path, vocabulary=2), block=2, context=16), Shape(), proposal)
+    denoiser = gemma(diffusion_gemma(tmp_path, vocabulary=2), block=2, context=16)
+    denoiser.model, drafter = Remembered(denoiser.model), UniformDrafter(denoiser, Shape(), proposal)
     context, known = [1, 0, 1], {}
 
     def run(dice):
