@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
+from sdiff.registry import add_arguments, chosen
+
 LANGUAGES = sorted(folder.name for folder in (Path(__file__).parent / "sdiff" / "ui" / "words").iterdir())
 
 
@@ -34,6 +36,7 @@ def arguments() -> argparse.Namespace:
         help="CPU threads for the models; by default one core is left for the page, which often runs beside them",
     )
     parser.add_argument("--language", default=os.environ.get("SDIFF_LANGUAGE", "en"), choices=LANGUAGES, help="of the page (default en)")
+    add_arguments(parser)
     return parser.parse_args()
 
 
@@ -48,7 +51,7 @@ def main() -> None:
     def load(progress: Progress) -> object:
         from sdiff.pairs import load_pair, usable_cores  # pulls torch; kept out of the first screen's way
 
-        pair = load_pair(device=args.device, dtype=args.dtype, progress=progress, threads=args.threads or max(1, usable_cores() - 1))
+        pair = load_pair(args.device, args.dtype, progress, args.threads or max(1, usable_cores() - 1), **chosen(args))
         progress("Timing plain decoding")
         pair.calibrate()
         return pair

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from sdiff import cli
+from sdiff import cli, registry
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -15,9 +15,13 @@ def main(argv: list[str] | None = None) -> int:
     decode = commands.add_parser("decode", help="decode one prompt and show every step")
     decode.add_argument("prompt", help="what to decode; write -- before a prompt that begins with a dash")
     cli.add_request_arguments(decode)
+    registry.add_arguments(decode)
     decode.add_argument("--json", action="store_true", help="print the trace as JSON instead")
     cli.add_machine_arguments(decode)
-    decode.set_defaults(run=cli.decode_command)
+    decode.set_defaults(run=cli.decode_command, noise=None)  # the pair's own, unless asked for
+    pairs = commands.add_parser("pairs", help="every verifier and drafter that can be decoded with")
+    pairs.add_argument("--json", action="store_true", help="machine-readable")
+    pairs.set_defaults(run=cli.pairs_command)
     record = commands.add_parser("record", help="make the stored runs of the page again")
     cli.add_record_arguments(record)
     record.set_defaults(run=cli.record_command)

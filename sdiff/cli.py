@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from sdiff import registry
 from sdiff.fetch import PairError
 from sdiff.measures import rates
 from sdiff.request import KNOBS, LIMITS, NOISES, PROPOSALS, Request, RequestError
@@ -65,6 +66,8 @@ class Printer:
                 else f"{s['noise']} noise, {s['steps']} steps, {s['rule']} ({s['native']}), {s['proposal']}, γ = {s['gamma']}, {kind}"
             )
             self.console.print(Text(f"{event.models.get('verifier', 'verifier')} · {how}", style="bold"))
+            if note := event.models.get("note"):
+                self.console.print(Text(note, style="dim"))
         elif isinstance(event, Prefill):
             self.console.print(Text(f"read {event.tokens} prompt tokens in {event.ms:.0f} ms", style="dim"))
         elif isinstance(event, Denoise) and event.canvas:
@@ -148,12 +151,14 @@ def fetching(console: Console) -> Iterator[object]:
 def decode_command(args: argparse.Namespace) -> int:
     """Run one decode. → exit status: 0, 1 when a model failed, 2 when the request is wrong, 130 when interrupted."""
     notes = Console(stderr=True)
+    if args.noise is None:
+        args.noise = registry.PAIRS[args.pair].noises[0]
     try:
         request = Request(args.prompt, **{f.name: getattr(args, f.name) for f in fields(Request) if f.name != "prompt"})
         with fetching(notes) as progress:
             from sdiff.pairs import load_pair  # torch and transformers take seconds: wrong requests fail before that
 
-            pair = load_pair(args.device, args.dtype, progress, args.threads)
+            pair = load_pair(args.device, args.dtype, progress, args.threads, **registry.chosen(args))
             if args.json:  # a record says what plain decoding takes on the same machine
                 pair.calibrate()
     except (RequestError, PairError) as error:
@@ -176,6 +181,12 @@ def decode_command(args: argparse.Namespace) -> int:
     elif trace.events:
         printer.console.print(Text(harmless(trace.text)))
     return status
+
+
+def pairs_command(args: argparse.Namespace) -> int:
+    """`pairs`: everything that can be decoded with. → exit status"""
+    print(registry.listing(args.json))
+    return 0
 
 
 def add_machine_arguments(parser: argparse.ArgumentParser) -> None:

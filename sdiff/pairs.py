@@ -9,11 +9,11 @@ import itertools
 import os
 import platform
 import statistics
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -27,27 +27,40 @@ from sdiff.drafters.uniform import UniformDrafter
 from sdiff.fetch import PairError, Progress
 from sdiff.layers import bf16_native
 from sdiff.policy import Banked, Worthwhile
-from sdiff.request import Request, RequestError
+from sdiff.registry import BUNDLED, PAIRS
+from sdiff.request import NOISES, Request, RequestError
 from sdiff.sampling import Dice, Shape
 from sdiff.text import Readable, TokenText
 from sdiff.trace import MASKED, Denoise, Emit, Event, Pieces, Run, Verdict, Verify
 from sdiff.verifier import ContextFull, Verifier
+
+if TYPE_CHECKING:
+    from sdiff.hub_verifier import HubVerifier
 
 __all__ = ["Pair", "PairError", "Request", "RequestError", "load_pair"]
 
 
 @dataclass
 class Pair:
-    """A verifier, its denoiser and its tokenizer. Serves one run at a time: the caller keeps the line."""
+    """A verifier, its denoiser and its tokenizer. Serves one run at a time: the caller keeps the line.
 
-    verifier: Verifier
-    denoiser: CachedDenoiser
+    `noises` that its drafter was trained with; `most` drafts per block and `trained` denoising passes (0: any); `ends`: further ids that
+    end an answer; `template`: arguments of the chat template.
+    """
+
+    verifier: Verifier | HubVerifier
+    denoiser: Denoiser
     tokenizer: Any
     names: dict[str, Any]
     load_original: Callable[[], tuple[Verifier, CachedDenoiser]] | None = None
+    noises: tuple[str, ...] = NOISES
+    most: int = 0
+    trained: int = 0
+    ends: frozenset[int] = frozenset()
+    template: Mapping[str, Any] = field(default_factory=dict)
     plain_ms: float | None = None  # of one plainly decoded token, from `calibrate`
 
-    def models(self, r: Request) -> tuple[Verifier, CachedDenoiser]:
+    def models(self, r: Request) -> tuple[Verifier | HubVerifier, Denoiser]:
         """The verifier that `r` asks for and the denoiser that reads its cache. The original is loaded when first asked for."""
         return self._original if r.original and self.load_original else (self.verifier, self.denoiser)
 
@@ -61,13 +74,15 @@ class Pair:
         Raises RequestError when they do not fit the context.
         """
         template, plain = self._encoders
-        if raw:
-            ids = plain(prompt) or [self.tokenizer.bos_token_id]
+        if raw or not self.tokenizer.chat_template:  # a model that was never taught to chat continues the text
+            ids = [*self.tokenizer("")["input_ids"], *plain(prompt)] or [self.tokenizer.bos_token_id]
         else:
             # Split around a marker, so that nothing a visitor types can end their turn; the template's plain words right
             # before the prompt ("user⏎") are encoded with it, as in the whole string, because spaces merge across.
             marker = "\ue000"
-            shell = self.tokenizer.apply_chat_template([{"role": "user", "content": marker}], add_generation_prompt=True, tokenize=False)
+            shell = self.tokenizer.apply_chat_template(
+                [{"role": "user", "content": marker}], add_generation_prompt=True, tokenize=False, **self.template
+            )
             before, after = shell.split(marker)
             head = max((before.rfind(s) + len(s) for s in self.tokenizer.all_special_tokens if s in before), default=0)
             ids = [*template(before[:head]), *plain(before[head:] + prompt), *template(after)]
@@ -93,8 +108,17 @@ class Pair:
 
     def drafter(self, r: Request) -> Drafter:
         if r.plain:
-            return NoDrafter(self.verifier.d.vocabulary, self.verifier.device)
+            return NoDrafter(self.verifier.vocabulary, self.verifier.device)
         return make_drafter(self.models(r)[1], r.noise, r.proposal, Shape(r.temperature, r.top_k, r.top_p))
+
+    def check(self, r: Request) -> None:
+        """Raises RequestError for what this pair's drafter cannot do."""
+        if not r.plain and r.noise not in self.noises:
+            raise RequestError(
+                f"This pair's drafter was trained with {' and '.join(self.noises)} noise, not {r.noise}. Choose that, or another pair."
+            )
+        if not r.plain and 0 < self.most < r.gamma:
+            raise RequestError(f"This pair's drafter fills at most {self.most} positions per block, not {r.gamma}. Choose a smaller γ.")
 
     def is_lossless(self, r: Request) -> bool:
         return r.plain or request.is_lossless(r.rule, r.leniency, r.proposal, r.steps, r.gamma)
@@ -104,6 +128,7 @@ class Pair:
 
         `stop` is asked around every denoising pass; closing the iterator stops as soon.
         """
+        self.check(r)
         prompt, texts = self.encode(r.prompt, r.raw), TokenText(self.tokenizer)
         yield Run(prompt=r.prompt, prompt_tokens=tuple(prompt), settings=self._settings(r), models=self._names(r), machine=self._machine(),
                   lossless=self.is_lossless(r), date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"))  # fmt: skip
@@ -131,14 +156,21 @@ class Pair:
 
     def eos(self) -> frozenset[int]:
         """Ids that end an answer: end of turn and end of text."""
-        ends = (self.tokenizer.eos_token_id, self.tokenizer.convert_tokens_to_ids("<|endoftext|>"))
-        return frozenset(i for i in ends if i is not None)
+        end = self.tokenizer.convert_tokens_to_ids("<|endoftext|>")  # a tokenizer without it answers with its unknown token
+        ends = (
+            self.tokenizer.eos_token_id,
+            end if end is not None and self.tokenizer.convert_ids_to_tokens(end) == "<|endoftext|>" else None,
+        )
+        return self.ends | frozenset(i for i in ends if i is not None)
 
     def _names(self, r: Request) -> dict[str, Any]:
-        return {**self.names, "adapter": "none"} if r.original else self.names
+        names = {**self.names, "adapter": "none"} if r.original else self.names
+        if 0 < self.trained < r.steps and not r.plain:
+            return {**names, "note": f"drafter trained for {self.trained} denoising pass; {r.steps} are beyond its training"}
+        return names
 
     def _machine(self) -> dict[str, Any]:
-        here = machine(self.verifier.device, self.verifier.embedding.dtype)
+        here = machine(self.verifier.device, self.verifier.dtype)
         return here if self.plain_ms is None else {**here, "plain_ms": round(self.plain_ms, 3)}
 
     def _settings(self, r: Request) -> dict[str, Any]:
@@ -207,15 +239,31 @@ def usable_cores() -> int:
         return cores
 
 
-def load_pair(device: str = "auto", dtype: str = "auto", progress: Progress = lambda text, done: None, threads: int = 0) -> Pair:
-    """The bundled pair, ready to decode. `progress(sentence, fraction or None)` tells how far it is. Raises PairError.
+def load_pair(
+    device: str = "auto", dtype: str = "auto", progress: Progress = lambda text, done: None, threads: int = 0, name: str = BUNDLED, **hub: Any
+) -> Pair:  # fmt: skip
+    """The pair called `name` (registry.py), ready to decode. `progress(sentence, fraction or None)` tells how far it is. Raises PairError.
 
-    `threads` for CPU arithmetic, 0: `usable_cores()`. One too many beside another load can cost a factor of ten.
+    `threads` for CPU arithmetic, 0: `usable_cores()`. One too many beside another load can cost a factor of ten. `hub`: `verifier` and
+    `drafter` as a folder or owner/name[@revision] in place of the entry's, `context`, `bits`, `remote_code` (registry.add_arguments).
     """
     if not 0 <= threads <= 256:
         raise PairError(f"The number of threads must be from 0 to 256, not {threads}.")
+    if name not in PAIRS:
+        raise PairError(f"There is no pair called {name!r}. Choose one of {', '.join(PAIRS)}.")
     torch.set_num_threads(threads or usable_cores())
     where, kind = choose(device, dtype)
+    if name != BUNDLED:
+        from sdiff import hub_pairs  # needs more of transformers than the bundled pair does: seconds
+
+        return Pair(**hub_pairs.parts(name, "auto" if device == "auto" and torch.cuda.device_count() > 1 else where, kind, progress, **hub))
+    if any(hub.get(part) for part in ("verifier", "drafter", "bits")):
+        raise PairError("The bundled pair comes as it is: choose a hub pair (--pair) to replace its verifier or drafter.")
+    return load_bundled_pair(where, kind, progress)
+
+
+def load_bundled_pair(where: torch.device, kind: torch.dtype, progress: Progress) -> Pair:
+    """The pair that comes with this repository. Raises PairError."""
     model, tokenizer = bundled.load_verifier(where, kind, progress, bundled.ADAPTER)
     progress("Loading the drafter", None)
     network, card = bundled.load_drafter(model, bundled.DRAFTERS, where, kind)
@@ -237,4 +285,4 @@ def load_pair(device: str = "auto", dtype: str = "auto", progress: Progress = la
         "adapter": adapter[:12],
         "sha256": card["config"]["verifier_sha256"][:12],
     }
-    return Pair(verifier, CachedDenoiser(network, verifier, scale), tokenizer, names, original)
+    return Pair(verifier, CachedDenoiser(network, verifier, scale), tokenizer, names, original, most=network.block)

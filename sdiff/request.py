@@ -24,13 +24,14 @@ DEFAULT_PROPOSAL = {"masked": "monotone", "uniform": "final_step"}
 LIMITS: dict[str, tuple[float, float]] = {
     "steps": (1, 16),
     "leniency": (0.0, 1.0),
-    "gamma": (1, 8),
+    "gamma": (1, 15),
     "temperature": (0.0, 2.0),
     "top_k": (0, 1000),
     "top_p": (0.01, 1.0),
     "seed": (0, 2**53 - 1),
     "max_tokens": (0, 512),
 }
+SLIDERS = {**LIMITS, "gamma": (1, 8)}  # what the page offers: the bundled drafter's block; a pair refuses more than its own
 MAX_PROMPT_CHARACTERS = 20_000
 
 

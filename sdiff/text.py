@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,14 +18,17 @@ assert set(_BYTES) == set(ByteLevel.alphabet())
 
 
 class TokenText:
-    """The bytes and labels of a byte-level tokenizer's tokens. Special tokens have no bytes; unknown ids neither."""
+    """The bytes and labels of a tokenizer's tokens, byte-level or SentencePiece. Special tokens have no bytes; unknown ids neither."""
 
     def __init__(self, tokenizer: Any) -> None:
         named = {i for i, token in tokenizer.added_tokens_decoder.items() if token.special}  # more than those with a role
         self.tokenizer, self.special = tokenizer, named | set(tokenizer.all_special_ids)
+        self.pieces = tokenizer.convert_tokens_to_ids("<0x0A>") not in (None, tokenizer.unk_token_id)  # SentencePiece with byte fallback
 
     def raw(self, token: int) -> bytes:
         piece = None if token in self.special else self.tokenizer.convert_ids_to_tokens(token)
+        if self.pieces and piece:  # "▁" is a space, "<0x0A>" a byte
+            return bytes.fromhex(piece[3:5]) if re.fullmatch("<0x[0-9A-F]{2}>", piece) else piece.replace("▁", " ").encode()
         return bytes(_BYTES[c] for c in piece) if piece and all(c in _BYTES for c in piece) else (piece or "").encode()
 
     def label(self, token: int) -> str:

@@ -59,6 +59,14 @@ class Verifier:
         return self.embedding.device
 
     @property
+    def dtype(self) -> torch.dtype:
+        return self.embedding.dtype
+
+    @property
+    def vocabulary(self) -> int:
+        return self.d.vocabulary
+
+    @property
     def room(self) -> int:
         """Tokens that still fit behind the valid ones."""
         return self.context - self.length

@@ -247,3 +247,25 @@ def test_a_prompt_beyond_the_context_is_refused_in_words(tokenizer):
     assert len(fits) == 63
     with pytest.raises(RequestError, match="has 64 tokens"):
         small.encode("a" + " a" * (63 - frame), raw=False)
+
+
+class Pieces:
+    """A SentencePiece vocabulary with byte fallback, as Gemma's and Llama 2's."""
+
+    pieces = ("<unk>", "<0x0A>", "<0xC3>", "<0xA9>", "▁caf", "é", "▁")
+    all_special_ids, unk_token_id, added_tokens_decoder = (0,), 0, {}
+
+    def convert_tokens_to_ids(self, token):
+        return self.pieces.index(token) if token in self.pieces else self.unk_token_id
+
+    def convert_ids_to_tokens(self, token):
+        return self.pieces[token]
+
+
+def test_sentence_pieces_become_spaces_and_bytes():
+    """An é is one of the characters that stand for bytes in a byte-level vocabulary: here it is itself."""
+    texts = TokenText(Pieces())
+    assert [texts.raw(i) for i in range(7)] == [b"", b"\n", b"\xc3", b"\xa9", b" caf", "é".encode(), b" "]
+    assert [texts.label(i) for i in (1, 2, 4, 5)] == ["\n", "⟨C3⟩", " caf", "é"]
+    assert Readable(texts)([4, 2]) == " caf"
+    assert Readable(texts)([4, 2, 3, 6]) == " café "

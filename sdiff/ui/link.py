@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from sdiff.request import KNOBS, LIMITS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, Request
+from sdiff.request import KNOBS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, SLIDERS, Request
 from sdiff.ui import strings
 
 CHOICES = {"noise": NOISES, "rule": tuple(KNOBS), "proposal": ("", *PROPOSALS)}
@@ -68,8 +68,8 @@ def _setting(link: Link, name: str, text: str) -> Any:
     if name in CHOICES:
         if text in CHOICES[name]:
             return text
-    elif name in LIMITS:
-        return _number(link, name, text, LIMITS[name], whole=SETTINGS[name] == "int")
+    elif name in SLIDERS:
+        return _number(link, name, text, SLIDERS[name], whole=SETTINGS[name] == "int")
     elif text in ("1", "true", "0", "false"):
         return text in ("1", "true")
     link.notes.append(strings.LINK_UNKNOWN.format(name=name, given=text[:40]))

@@ -12,7 +12,7 @@ import anyio
 import gradio as gr
 from starlette.middleware import Middleware
 
-from sdiff.request import KNOBS, LIMITS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, Request, RequestError, is_lossless
+from sdiff.request import KNOBS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, SLIDERS, Request, RequestError, is_lossless
 from sdiff.ui import strings
 from sdiff.ui.api import offer
 from sdiff.ui.assets import read
@@ -84,7 +84,7 @@ def _controls(prompt: str) -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HT
         return {"label": label, "info": info, "elem_id": field}
 
     def slider(field: str, step: float) -> gr.Slider:
-        low, high = LIMITS[field]
+        low, high = SLIDERS[field]
         return gr.Slider(low, high, getattr(Request, field), step=step, **labels(field))
 
     c: dict[str, Any] = {}

@@ -81,4 +81,9 @@ def test_programs_get_sentences_for_bad_input(client):
 
 
 def test_only_the_documented_endpoints_are_listed(client):
-    assert set(client.view_api(return_format="dict", print_info=False)["named_endpoints"]) == {"/decode", "/trace", "/frontier", "/recommend"}
+    assert set(client.view_api(return_format="dict", print_info=False)["named_endpoints"]) == {
+        "/decode",
+        "/trace",
+        "/frontier",
+        "/recommend",
+    }
