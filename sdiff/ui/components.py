@@ -60,3 +60,9 @@ def line(value: str = "", **props: Any) -> gr.HTML:
     """One sentence, spoken politely when it changes. `value` is "tone:sentence"."""
     html = '<p class="sd-line" role="status" aria-live="polite"></p>'
     return _component(value, html, read("line.css"), read("line.js"), **props)
+
+
+def theory(part: str, words: dict[str, Any], **props: Any) -> gr.HTML:
+    """A part of the Theory view: "laws", "chart" or "exact". `value` is JSON; "" until somebody looks."""
+    css, script = states.palette_css(".th") + read("theory/theory.css"), read("theory/shared.js", f"theory/{part}.js")
+    return _component("", read(f"theory/{part}.html"), css, script, words=words, **props)
