@@ -29,7 +29,7 @@ class Setting:
     proposal: str = ""
     rule: str = "tv"
     leniency: float = 0.3
-    seed: int = 1
+    seed: int = 12
 
     def __post_init__(self) -> None:
         for field, (low, high) in LIMITS.items():

@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -57,11 +58,18 @@ class Laws:
     def from_json(cls, text: object) -> Laws:
         """The laws in a view's value. Raises LawError, whatever is sent."""
         try:
-            data = json.loads(str(text)[:20_000])
+            return cls.from_data(json.loads(str(text)[:20_000]))
+        except (ValueError, RecursionError) as error:
+            raise error if isinstance(error, LawError) else LawError(WORDS["unreadable"]) from None
+
+    @classmethod
+    def from_data(cls, data: Any) -> Laws:
+        """The laws in {tokens, p, q, whole}. Raises LawError, whatever is sent."""
+        try:
             tokens = tuple(str(t)[:LONGEST_LABEL] for t in data["tokens"])
             whole = None if data.get("whole") is None else float(data["whole"])
             return cls(tokens, tuple(map(float, data["p"])), tuple(map(float, data["q"])), whole)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise error if isinstance(error, LawError) else LawError(WORDS["unreadable"]) from None
 
     @property

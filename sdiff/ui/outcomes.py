@@ -57,7 +57,7 @@ def picture(laws: Laws, rule: str, leniency: float) -> dict[str, Any]:
         "firm": firm, "lenient": kept - firm, "refused": q - kept,
     }  # fmt: skip
     return {
-        "tokens": list(laws.tokens), "whole": laws.whole, **{name: values.tolist() for name, values in per_token.items()},
+        "tokens": list(laws.tokens), "whole": laws.whole, "rule": rule, "leniency": leniency, **{name: values.tolist() for name, values in per_token.items()},
         "facts": {"accept": now["accept"], "tv": tv(p, q), "bias": now["bias"], "kl": now["kl"] if math.isfinite(now["kl"]) else None,
                   "below": now["below"], "strict": then["accept"]},
         "setting": WORDS["setting"].format(rule=RULES[rule].label, native=RULES[rule].native(leniency), help=RULES[rule].help),

@@ -49,7 +49,7 @@ def build_theory(stage: gr.HTML | None = None) -> Theory:
     with gr.Accordion(WORDS["own"], open=False, elem_id="theory-own"):
         own = _own_laws(stage is not None)
     status = line(f"note:{WORDS['started']}", elem_id="theory-status")
-    laws = theory("laws", strings.THEORY_LAWS, elem_id="theory-laws")
+    laws = theory("laws", strings.THEORY_LAWS, server_functions=[share], elem_id="theory-laws")
     chart = theory("chart", strings.THEORY_CHART, elem_id="theory-chart")
     settings, outputs = [laws, rule, leniency], [laws, chart, own["p"], own["q"], status]
     _wire_laws(presets, own, settings, outputs)
@@ -80,7 +80,7 @@ def _own_laws(with_run: bool) -> dict[str, Any]:
     if with_run:
         with gr.Row():
             for field in ("cycle", "position"):
-                own[field] = gr.Number(None, precision=0, **_labels(WORDS, field, f"theory-{field}"))
+                own[field] = gr.Number(0, precision=0, **_labels(WORDS, field, f"theory-{field}"))
             own["take"] = gr.Button(WORDS["take"], elem_id="theory-take", min_width=140)
     return own
 
@@ -88,20 +88,25 @@ def _own_laws(with_run: bool) -> dict[str, Any]:
 # ── one token's laws ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _answer(rule: object, leniency: object, make: Callable[[Any], tuple[Any, str]], drag: bool = False, texts: bool = True) -> Answer:
-    """Values of the outputs: laws, chart, p and q as texts, status. `make(laws module)` returns (laws, sentence); in a drag only the laws move."""
+def _checked(rule: Any, leniency: Any) -> tuple[str, float]:
+    from sdiff.ui.laws import LawError
+
+    if rule not in RULES or isinstance(leniency, bool) or not isinstance(leniency, int | float) or not 0 <= leniency <= 1:
+        raise LawError(WORDS["bad_rule"])
+    return rule, leniency
+
+
+def _answer(rule: object, leniency: object, make: Callable[[Any], tuple[Any, str]], texts: bool = True) -> Answer:
+    """Values of the outputs: laws, chart, p and q as texts, status. `make(laws module)` returns (laws, sentence)."""
     from sdiff.ui import laws, outcomes  # torch
 
     keep = gr.skip()
     try:
         made, sentence = make(laws)
-        if rule not in RULES or isinstance(leniency, bool) or not isinstance(leniency, int | float) or not 0 <= leniency <= 1:
-            raise laws.LawError(WORDS["bad_rule"])
+        rule, leniency = _checked(rule, leniency)
     except laws.LawError as error:
         return keep, keep, keep, keep, f"bad:{error}"
     picture = _json(outcomes.picture(made, rule, leniency))
-    if drag:
-        return picture, keep, keep, keep, keep
     shown = (laws.as_text(made.p), laws.as_text(made.q)) if texts else (keep, keep)
     return picture, _json(outcomes.chart(made, rule, leniency)), *shown, f"note:{sentence}" if sentence else keep
 
@@ -119,16 +124,34 @@ def _resettle(value: object, rule: object, leniency: object) -> Answer:
     return _answer(rule, leniency, lambda laws: (laws.Laws.from_json(value), ""), texts=False)
 
 
-def _share(value: object, rule: object, leniency: object, event: gr.EventData) -> Answer:
-    """One bar was dragged or one number typed."""
-    edit = event._data if isinstance(event._data, dict) else {}
+def share(payload: Any) -> str | None:
+    """The view's value after one bar was dragged or one number typed; `payload`: {laws, rule, leniency, edit}, see laws.shared.
 
-    def make(laws: Any) -> tuple[Any, str]:
-        made = laws.shared(laws.Laws.from_json(value), edit)
+    A server function, not an event: Gradio repeats a postponed event with the data of the first one, and a drag needs the last.
+    What is wrong with the edit is said in `note`.
+    """
+    from sdiff.ui import laws, outcomes  # torch
+
+    try:
+        data = payload if isinstance(payload, dict) else {}
+        old, rule, leniency = laws.Laws.from_data(data.get("laws")), *_checked(data.get("rule"), data.get("leniency"))
+    except laws.LawError:
+        return None
+    try:
+        edit = data.get("edit")
+        made = laws.shared(old, edit)
         name, i = edit["law"], int(edit["index"])
-        return made, WORDS["set"].format(law=name, token=made.tokens[i], value=f"{getattr(made, name)[i]:.3f}")
+        note = "note:" + WORDS["set"].format(law=name, token=made.tokens[i], value=f"{getattr(made, name)[i]:.3f}")
+    except laws.LawError as error:
+        made, note = old, f"bad:{error}"
+    return _json({**outcomes.picture(made, rule, leniency), "note": note})
 
-    return _answer(rule, leniency, make, drag=bool(edit.get("drag")))
+
+def _settled(value: object, rule: object, leniency: object) -> Answer:
+    """A drag has ended: all the rest follows the laws now in the view, with the note of `share`."""
+    laws, *rest, status = _answer(rule, leniency, lambda laws: (laws.Laws.from_json(value), ""))
+    note = json.loads(str(value)).get("note") if isinstance(laws, str) else None
+    return laws, *rest, note[:300] if isinstance(note, str) else status
 
 
 def _use(value: object, rule: object, leniency: object, p: object, q: object) -> Answer:
@@ -164,9 +187,9 @@ def _wire_laws(presets: dict[str, gr.Button], own: dict[str, Any], settings: lis
     laws.opened(_preset(FIRST), [rule, leniency], outputs, **AT_ONCE)
     for name, button in presets.items():
         button.click(_preset(name), [rule, leniency], outputs, **AT_ONCE)
-    laws.shared(_share, settings, outputs, **AT_ONCE)
+    laws.settled(_settled, settings, outputs, **AT_ONCE)
     gr.on([rule.change, leniency.change], _resettle, settings, outputs, **AT_ONCE)
-    chart.chosen(_choose, None, rule, **AT_ONCE)
+    chart.chosen(_choose, None, rule, **{**AT_ONCE, "trigger_mode": "multiple"})
     gr.on([own["use"].click, own["p"].submit, own["q"].submit], _use, [*settings, own["p"], own["q"]], outputs, **AT_ONCE)
     own["random"].click(_random, [rule, leniency, own["n"], own["seed"]], outputs, **AT_ONCE)
 

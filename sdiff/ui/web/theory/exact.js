@@ -23,7 +23,7 @@ function draw() {
   }
   $(".th-exact").replaceChildren(thead, body);
 }
-for (const [selector, word] of [["#th-exact-title", "region"], [".th-empty", "empty"], [".th-note", "note"]]) setText($(selector), words[word]);
+for (const [selector, word] of [[".th-empty", "empty"], [".th-note", "note"]]) setText($(selector), words[word]);
 $(".th-scroll").setAttribute("aria-label", words.region);
 watch("value", draw);
 draw();

@@ -91,7 +91,8 @@ function bar(td) {
   track.append(inner);
   td.append(track, value);
   return (x, never) => {
-    inner.style.width = 100 * (never ? 0 : Math.min(1, x)) + "%";
+    track.hidden = Boolean(never);
+    inner.style.width = 100 * Math.min(1, x) + "%";
     setText(value, never ? words.never : number(x));
   };
 }
@@ -104,24 +105,49 @@ function editor(td, law, index, token) {
   range.oninput = () => {
     if (dragged !== range) [dragged, base] = [range, [...data[law]]];
     paint(range);
-    setText(box, "");
     box.value = range.value;
-    trigger("shared", { law, index, value: range.value, from: base, drag: true });
+    share({ law, index, value: range.value, from: base }, false);
   };
   range.onchange = () => {
-    trigger("shared", { law, index, value: range.value, from: base || data[law] });
+    share({ law, index, value: range.value, from: base }, true);
     [dragged, base] = [null, null];
   };
   box.oninput = () => dirty.add(box);
   box.onchange = () => {
     dirty.delete(box);
-    trigger("shared", { law, index, value: box.value, from: data[law] });
+    share({ law, index, value: box.value }, true);
   };
   td.append(range, box);
   return (x) => {
     if (dragged !== range) { range.value = x; paint(range); }
     if (!dirty.has(box) && dragged !== range) box.value = String(Number(x.toFixed(4)));
   };
+}
+
+// One edit at a time travels to Python; while it does, a newer one of the same bar replaces the one that waits.
+const edits = [];
+let sending = false;
+async function share(edit, last) {
+  const waits = edits[edits.length - 1];
+  if (waits && waits.edit.law === edit.law && waits.edit.index === edit.index) edits.pop();
+  edits.push({ edit, last });
+  if (sending) return;
+  sending = true;
+  try {
+    while (edits.length) {
+      const { edit, last } = edits.shift(), { tokens, p, q, whole, rule, leniency } = data;
+      const answer = await server.share({ laws: { tokens, p, q, whole }, rule, leniency, edit });
+      if (!answer) continue;
+      props.value = answer;
+      draw();
+      if (last) trigger("settled", {}); // the chart and the typed numbers follow when a drag ends
+    }
+  } catch {
+    edits.length = 0;
+    setText($(".th-sentence"), words.lost);
+  } finally {
+    sending = false;
+  }
 }
 const paint = (range) => range.style.setProperty("--share", 100 * Number(range.value) + "%");
 

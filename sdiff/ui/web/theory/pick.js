@@ -1,7 +1,7 @@
 // What Python needs of one examined draft: its verdict event and the labels of the tokens named in it. "" where there is none.
-// `trace`: the player's NDJSON. Without cycle and position: the first refused draft, else the first examined one.
+// `trace`: the player's NDJSON. Cycle or position 0 or empty means any: the first refused draft, else the first examined one.
 function pick(trace, cycle, position) {
-  const pieces = {}, verdicts = [], wanted = (value, own) => value === null || value === undefined || value === "" || Number(value) === own;
+  const pieces = {}, verdicts = [], wanted = (value, own) => !Number(value) || Number(value) === own;
   for (const line of String(trace || "").split("\n")) {
     if (!line.startsWith("{")) continue;
     try {
