@@ -7,6 +7,7 @@ import math
 import shutil
 import string
 import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 
@@ -22,10 +23,12 @@ from sdiff.exactness import MOST_PASSES, Setting
 from sdiff.request import NOISES, PROPOSALS, RULES, RequestError
 from sdiff.sampling import Shape
 from sdiff.theory import draft_law, emitted_law, position
+from sdiff.trace import Pieces, Trace, Verdict
 from sdiff.ui import outcomes, strings, theory_view
 from sdiff.ui.components import read, static
 from sdiff.ui.laws import PRESETS, LawError, Laws, as_text, from_text, from_verdict, preset, random_laws, shared
 
+RECORDED = Path(__file__).resolve().parent.parent / "precomputed" / "recorded"
 ON_THE_LINE = {"lossless", "tv", "tv_budget", "lenience", "cactus", "cactus_exact"}
 FOUR = preset("disagree")
 
@@ -123,7 +126,19 @@ def test_a_recorded_position_keeps_its_distance_and_its_acceptance(seed):
 
 def test_a_short_list_of_alternatives_means_that_no_others_can_occur():
     made, _ = from_verdict(verdict_of([0.6, 0.3, 0.1], [1.0, 0, 0], 0))
-    assert (made.tokens, made.p, made.q) == ((" the", "#1", "#2"), (0.6, 0.3, 0.1), (1, 0, 0))
+    assert (made.tokens, made.p, made.q) == (("␣the", "#1", "#2"), (0.6, 0.3, 0.1), (1, 0, 0))
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("*.json")), ids=lambda path: path.stem)
+def test_every_position_of_the_stored_runs_can_be_taken(path):
+    trace = Trace.from_json(path.read_text(encoding="utf-8"))
+    pieces = {token: label for event in trace.of(Pieces) for token, label in event.pieces.items()}
+    verdicts = trace.of(Verdict)
+    assert verdicts
+    for verdict in verdicts:
+        made, _ = from_verdict(json.dumps({"verdict": vars(verdict), "pieces": pieces}))
+        assert outcomes.tv(*made.tensors) == pytest.approx(verdict.tv, abs=2e-3), verdict  # recorded in float32, four digits shown
+        assert made.whole == verdict.tv
 
 
 @pytest.mark.parametrize("payload", ["", "null", "[1]", '{"verdict": {}}', '{"verdict": {"token": 1}, "pieces": {}}', "x" * 99_999])
@@ -328,6 +343,13 @@ def test_templates_and_scripts_are_harmless():
     scripts = scripts.replace("http://www.w3.org/2000/svg", "")  # a name, not an address to fetch
     for risky in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "fetch(", "http"):
         assert risky not in scripts, risky
+
+
+def test_building_the_view_loads_no_torch():
+    """The first screen does not wait for it."""
+    program = "import sys, gradio\nfrom sdiff.ui.theory_view import build_theory\nwith gradio.Blocks(): build_theory()\nprint('torch' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", program], cwd=RECORDED.parent.parent, capture_output=True, text=True, timeout=120)
+    assert result.stdout.strip() == "False", result.stderr
 
 
 def test_every_rule_and_preset_has_its_mark_and_its_words():

@@ -200,13 +200,17 @@ def from_verdict(payload: object) -> tuple[Laws, str]:
             if all(token in top[side] or ended[side] for side in top):
                 known.setdefault(token, (top["p"].get(token, 0.0), top["q"].get(token, 0.0)))
         known = dict(list(known.items())[: MOST - 2])
-        names = [str(pieces.get(str(token), f"#{token}"))[:LONGEST_LABEL] for token in known]
+        names = [_visible(str(pieces.get(str(token), f"#{token}")))[:LONGEST_LABEL] for token in known]
         laws = _with_rest(names, list(known.values()), float(v["tv"]))
         values = {"cycle": int(v["cycle"]), "position": int(v["position"]), "token": names[0]}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise error if isinstance(error, LawError) else LawError(WORDS["no_position"]) from None
     sentence = WORDS["taken"] if v.get("accepted") else WORDS["taken_refused"]
     return laws, sentence.format(**values, tv=f"{laws.whole:.3f}")
+
+
+def _visible(label: str) -> str:
+    return label.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "␣")
 
 
 def _with_rest(names: list[str], known: list[tuple[float, float]], whole: float) -> Laws:

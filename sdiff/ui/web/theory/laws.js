@@ -35,11 +35,11 @@ function drawPicture() {
     stack(middle + 2, ["firm", "lenient", "correction"]);
     root.append(svg("line", { x1: middle - bar - 6, x2: middle + bar + 6, y1: y(data.p[i]), y2: y(data.p[i]), class: "th-tick-under" }),
       svg("line", { x1: middle - bar - 6, x2: middle + bar + 6, y1: y(data.p[i]), y2: y(data.p[i]), class: "th-tick" }));
-    const room = Math.max(2, Math.floor(slot / 8)), name = visible(token);
+    const room = Math.max(2, Math.floor(slot / 8));
     if (bar > 22) root.append(svg("text", { x: middle - 2 - bar / 2, y: height - bottom + 13, "text-anchor": "middle", class: "th-axis" }, words.drafted),
       svg("text", { x: middle + 2 + bar / 2, y: height - bottom + 13, "text-anchor": "middle", class: "th-axis" }, words.emitted));
     root.append(svg("text", { x: middle, y: height - bottom + 31, "text-anchor": "middle", class: "th-token" },
-      name.length > room ? name.slice(0, room - 1) + "…" : name));
+      token.length > room ? token.slice(0, room - 1) + "…" : token));
   });
   $(".th-picture").replaceChildren(root);
   $(".th-picture").setAttribute("aria-label", fill(words.pictureAlt, { n }));
@@ -66,7 +66,7 @@ function makeTable() {
   }
   rows = data.tokens.map((token, i) => {
     const tr = el("tr"), cells = {};
-    tr.append(scoped("row", visible(token)));
+    tr.append(scoped("row", token));
     for (const [key, [symbol, help]] of columns) {
       const td = el("td", "th-cell th-cell-" + key), name = el("span", "th-name", symbol);
       name.title = help;
@@ -97,7 +97,7 @@ function bar(td) {
   };
 }
 function editor(td, law, index, token) {
-  const range = el("input", "th-range"), box = el("input", "th-box"), name = fill(words.edit, { law: words.columns[law][0], token: visible(token) });
+  const range = el("input", "th-range"), box = el("input", "th-box"), name = fill(words.edit, { law: words.columns[law][0], token: token });
   Object.assign(range, { type: "range", min: 0, max: 1, step: 0.01 });
   Object.assign(box, { type: "number", min: 0, max: 1, step: "any" });
   range.setAttribute("aria-label", name);

@@ -2,7 +2,6 @@
 const $ = (selector) => element.querySelector(selector);
 const words = props.words;
 const fill = (template, values) => template.replace(/\{(\w+)\}/g, (all, key) => (key in values ? String(values[key]) : all));
-const visible = (text) => text.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/^ | $/g, "␣");
 const number = (x) => (x < 1e-9 ? "0" : x === 1 ? "1" : x < 0.0005 ? x.toExponential(0) : x.toFixed(3));
 
 function el(tag, className, text) {
