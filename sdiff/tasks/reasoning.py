@@ -72,10 +72,7 @@ def upper_first(text: str) -> str:
 def wordings(problem: Problem) -> dict[str, float]:
     """Every way of writing the solution: a style, how it begins, an order for its three ways of telling a step (none comes twice), how it closes."""
     joints = itertools.product(STYLES, range(3), itertools.permutations(range(3)), CLOSING)
-    return shares(
-        f"{style(problem, begins, turns)}{closing} {problem.end} The answer is {problem.answer}."
-        for style, begins, turns, closing in joints
-    )
+    return shares(f"{style(problem, begins, turns)}{closing} {problem.end} The answer is {problem.answer}." for style, begins, turns, closing in joints)
 
 
 def by_goal(problem: Problem, begins: int, turns: Sequence[int]) -> str:
