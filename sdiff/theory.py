@@ -1,7 +1,7 @@
 """Exact laws on toy models: every outcome of the production code, enumerated with its probability. No sampling noise.
 
 Two ways: `law_of` replays every path of dice through any code; `draft_law` and `Blocks` do the same for a drafter and for the
-examination of its drafts, but merge what is equal on the way. Also the Theorem 1 line. Knows acceptance and sampling; the toy
+examination of its drafts, but merge what is equal on the way. Also the Theorem 1 line and joint laws. Knows acceptance and sampling; the toy
 drafters and verifiers are the caller's.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -103,6 +103,24 @@ def emitted_law(p: Tensor, q: Tensor, rule: Rule, unit: Tensor | None = None) ->
         law[token] += weight
         refused += weight * refusal
     return law, refused
+
+
+@dataclass(frozen=True)
+class Position:
+    """What one drafted position does, per token [V] float64: target f, probability of keeping a draft, mass of corrections, law o emitted."""
+
+    f: Tensor
+    keep: Tensor
+    correction: Tensor
+    emitted: Tensor
+
+
+def position(p: Tensor, q: Tensor, rule: Rule) -> Position:
+    """`emitted_law` in closed form for all drafts x ~ q at once; the enumeration must agree. Σ correction = P(reject)."""
+    x, p_rows, q_rows = torch.arange(len(p)), p.expand(len(p), -1), q.expand(len(p), -1)  # row x: x was drafted
+    keep, otherwise = odds(p_rows, q_rows, x, rule)
+    correction = (q * (1 - keep)) @ otherwise
+    return Position(rule.target(p_rows, q_rows, x, None), keep, correction, q * keep + correction)
 
 
 def theorem_1_gap(p: Tensor, q: Tensor, rule: Rule) -> float:
@@ -244,3 +262,28 @@ def odds(p: Tensor, q: Tensor, x: Tensor, rule: Rule) -> tuple[Tensor, Tensor]:
 def emission(x: Tensor, keep: Tensor, otherwise: Tensor) -> Tensor:
     """The law of the token that an examination of x emits, per row [n, V]."""
     return ((1 - keep)[:, None] * otherwise).scatter_add(-1, x[:, None], keep[:, None])
+
+
+# ── joint laws ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def continued(law: Mapping[Tokens, float], p: Callable[[Tokens], Tensor], n: int, ends: Collection[int] = ()) -> dict[Tokens, float]:
+    """`law`, its outcomes shorter than n tokens continued by p(tokens) [V], but not behind a token in `ends`."""
+    full: dict[Tokens, float] = defaultdict(float)
+
+    def grow(tokens: Tokens, weight: float) -> None:
+        if len(tokens) >= n or (tokens and tokens[-1] in ends):
+            full[tokens] += weight
+            return
+        for token, odds_of_it in enumerate(p(tokens).tolist()):
+            if odds_of_it > 0:
+                grow((*tokens, token), weight * odds_of_it)
+
+    for tokens, weight in law.items():
+        grow(tokens, weight)
+    return dict(full)
+
+
+def distance(one: Mapping[Any, float], other: Mapping[Any, float]) -> float:
+    """TV between two laws given as dictionaries."""
+    return 0.5 * math.fsum(abs(one.get(k, 0.0) - other.get(k, 0.0)) for k in {*one, *other})

@@ -20,12 +20,12 @@ SOURCES = {
 # A module or package may import from lower levels only; modules of one package also from each other.
 LEVELS = {
     "trace": 0, "request": 0, "registry": 0, "fetch": 0, "limits": 0, "tasks": 0,
-    "hub_cache": 1, "hub_files": 1, "sampling": 1, "noise": 1, "layers": 1, "text": 1, "measures": 1, "frontier": 1,
+    "hub_cache": 1, "hub_files": 1, "sampling": 1, "noise": 1, "layers": 1, "text": 1, "measures": 1, "frontier": 1, "exactness": 1,
     "acceptance": 2, "network": 2, "verifier": 2,
     "telling": 3, "theory": 3, "bundled": 3, "drafters": 3, "many": 3, "fidelity": 3, "policy": 3, "hub_verifier": 3,
     "decode": 4, "hub_pairs": 4,
     "pairs": 5,
-    "bench": 6,
+    "bench": 6, "toys": 6,
     "training": 7, "ui": 7,
     "cli": 8,
     "__main__": 9,
@@ -34,7 +34,7 @@ LEVELS = {
 FORBIDDEN = {
     "decode": {"sdiff.pairs", "sdiff.drafters", "sdiff.verifier", "sdiff.bundled", "sdiff.network"},
     "acceptance": {"sdiff.verifier", "sdiff.network", "sdiff.layers", "transformers"},
-    "trace": {"torch"}, "measures": {"torch"}, "request": {"torch"}, "registry": {"torch"}, "limits": {"torch"}, "fetch": {"torch"},
+    "trace": {"torch"}, "measures": {"torch"}, "request": {"torch"}, "registry": {"torch"}, "limits": {"torch"}, "exactness": {"torch"}, "fetch": {"torch"},
     "drafters": {"sdiff.acceptance"}, "tasks": {"torch", "transformers"},
     "verifier": {"sdiff.drafters", "sdiff.network", "transformers"},
 }  # fmt: skip
@@ -120,7 +120,7 @@ def test_the_light_modules_load_without_torch():
     """Also through others: recordings open, requests are refused and the file is fetched before torch is imported."""
     light = [
         f"sdiff.{name}"
-        for name in ("trace", "request", "registry", "limits", "measures", "fetch", "cli", "__main__")
+        for name in ("trace", "request", "registry", "limits", "exactness", "measures", "fetch", "cli", "__main__")
         if f"sdiff.{name}" in SOURCES
     ]
     program = f"import sys, importlib\nfor m in {light}: importlib.import_module(m)\nprint([m for m in ('torch', 'transformers', 'gradio') if m in sys.modules])"

@@ -5,7 +5,6 @@ Logits are pseudo-random functions of everything a real model sees, so a wrong p
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sdiff import theory
 from sdiff.acceptance import Lossless, Rule
 from sdiff.decode import Plan, decode
 from sdiff.drafters import Drafter
@@ -21,15 +21,11 @@ from sdiff.drafters.uniform import UniformDrafter
 from sdiff.policy import Worthwhile
 from sdiff.sampling import Dice, Shape
 from sdiff.theory import law_of
+from sdiff.toys import table_logits
 from sdiff.trace import Emit, End, Event
 
 Law = dict[tuple[int, ...], float]
-
-
-def table_logits(rows: int, columns: int, *key: Any, spread: float = 1.5) -> Tensor:
-    """Normal logits [rows, columns] in float64 that depend on `key` only."""
-    generator = torch.Generator().manual_seed(zlib.crc32(repr(key).encode()))
-    return torch.randn(rows, columns, generator=generator, dtype=torch.float64) * spread
+distance = theory.distance
 
 
 class TableVerifier:
@@ -148,20 +144,7 @@ def output_law(
 def continued(law: Mapping[tuple[int, ...], float], verifier: TableVerifier, n: int, shape: Shape | None = None,
               prompt: Sequence[int] = (0,), eos: Collection[int] = ()) -> Law:  # fmt: skip
     """`law`, its outcomes shorter than n tokens continued by the verifier itself (not behind an end of sequence)."""
-    full: Law = {}
-
-    def grow(tokens: tuple[int, ...], weight: float) -> None:
-        if len(tokens) >= n or (tokens and tokens[-1] in eos):
-            full[tokens] = full.get(tokens, 0.0) + weight
-            return
-        row = (shape or Shape()).law(verifier.row([*prompt, *tokens])[None])[0]
-        for token, p in enumerate(row.tolist()):
-            if p > 0:
-                grow((*tokens, token), weight * p)
-
-    for tokens, weight in law.items():
-        grow(tokens, weight)
-    return full
+    return theory.continued(law, lambda kept: (shape or Shape()).law(verifier.row((*prompt, *kept))[None])[0], n, eos)
 
 
 def verifier_law(
@@ -169,11 +152,6 @@ def verifier_law(
 ) -> Law:
     """The verifier's own joint law of the next n tokens."""
     return continued({(): 1.0}, verifier, n, shape, prompt, eos)
-
-
-def distance(one: Mapping[Any, float], other: Mapping[Any, float]) -> float:
-    """Total variation between two laws given as dictionaries."""
-    return 0.5 * sum(abs(one.get(k, 0.0) - other.get(k, 0.0)) for k in {*one, *other})
 
 
 def timeless(events: Sequence[Event]) -> list[dict[str, Any]]:

@@ -76,3 +76,9 @@ def frontier_chart(value: str = "", **props: Any) -> gr.HTML:
     script = read(*(f"frontier/{name}" for name in FRONTIER_SCRIPTS))
     html, css = read("frontier/frontier.html"), read("frontier/frontier.css")
     return _component(value, html, css, script, answer="", words=strings.FRONTIER, head=plotly_script(), **props)
+
+
+def theory(part: str, words: dict[str, Any], **props: Any) -> gr.HTML:
+    """A part of the Theory view: "laws", "chart" or "exact". `value` is JSON; "" until somebody looks."""
+    css, script = states.palette_css(".th") + read("theory/theory.css"), read("theory/shared.js", f"theory/{part}.js")
+    return _component("", read(f"theory/{part}.html"), css, script, words=words, **props)

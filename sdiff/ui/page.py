@@ -25,6 +25,7 @@ from sdiff.ui.live import POLL_SECONDS, Update, Visitors
 from sdiff.ui.race_view import recorded_race, run_race
 from sdiff.ui.recordings import RECORDED
 from sdiff.ui.recordings_view import chooser, failures, played, recording, wire_recordings
+from sdiff.ui.theory_view import build_theory
 
 WEIGHED = ("noise", "steps", "leniency", "rule", "proposal", "gamma")  # the settings that decide losslessness
 RECORDING_NOTE = {"busy": strings.PLAYS_MEANWHILE, "bad": strings.STAYS_USABLE}
@@ -62,6 +63,8 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False) -> gr.
                     track = race(raced, elem_id="race")
                 with gr.Tab(strings.VIEWS["frontier"], id="frontier"):
                     front = build_frontier(engine, measure)
+                with gr.Tab(strings.VIEWS["theory"], id="theory"):
+                    build_theory(stage)
                 with gr.Tab(strings.VIEWS["learn"], id="learn"):
                     shows = failures(folder)
                     gr.Markdown(strings.NOTES, elem_id="notes")

@@ -76,6 +76,13 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = Path(os.environ.get("SDIFF_PICTURES") or tmp_path_factory.mktemp("pictures"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def serve() -> Iterator[Callable[..., str]]:
     """serve(load, folder) -> address of an app of its own; closed at the end of the session."""
     from sdiff.ui.engine import Engine

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,13 +10,6 @@ from playwright.sync_api import Page
 from sdiff.ui.recordings import RECORDED
 
 WIDTH_FITS = "() => document.documentElement.scrollWidth <= innerWidth"
-
-
-@pytest.fixture(scope="session")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = Path(os.environ.get("SDIFF_PICTURES") or tmp_path_factory.mktemp("pictures"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def at_a_replacement(page: Page) -> None:
