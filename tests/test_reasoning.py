@@ -102,8 +102,8 @@ def test_form_of_a_theme(theme):
 
 
 @pytest.mark.parametrize("shown", ["8 + 5 = 13", "58 + 30 = 88", "58 + 36 = 58 + 30 + 6 = 88 + 6 = 94", "94 - 46 = 94 - 40 - 6 = 54 - 6 = 48",
-                                   "108 - 54 = 108 - 50 - 4 = 58 - 4 = 54", "14 * 6 = 10 * 6 + 4 * 6 = 60 + 24 = 84", "12 * 12 = 144", "20 * 7 = 140",
-                                   "84 / 6 = 60 / 6 + 24 / 6 = 10 + 4 = 14", "96 / 8 = 12", "120 / 6 = 20"])  # fmt: skip
+                                   "100 - 54 = 100 - 50 - 4 = 50 - 4 = 46", "14 * 6 = 10 * 6 + 4 * 6 = 60 + 24 = 84", "8 * 12 = 96", "20 * 4 = 80",
+                                   "96 / 8 = 12", "80 / 4 = 20"])  # fmt: skip
 def test_equations_go_by_tens_and_ones(shown):
     a, operator, b, *_ = shown.split(" ")
     assert equation(int(a), operator, int(b)) == shown
@@ -114,7 +114,7 @@ def test_a_sheet_of_sums_is_worked_out_as_in_the_problems():
     for _ in range(200):
         prompt, solution = sheet(rng)
         asked, lines = prompt.splitlines()[1:], solution.splitlines()
-        assert len(asked) == len(lines) == 4
+        assert len(asked) == len(lines) == 8
         for sum_, line in zip(asked, lines, strict=True):
             a, operator, b = sum_.split()
             assert line == equation(int(a), operator, int(b))
@@ -122,6 +122,13 @@ def test_a_sheet_of_sums_is_worked_out_as_in_the_problems():
             seen.append(sum_)
     assert {sum_.split()[1] for sum_ in seen} == set(OPERATIONS)
     assert len(set(seen)) > 500
+
+
+@pytest.mark.parametrize(
+    ("a", "operator", "b"), [(84, "/", 6), (90, "/", 18), (7, "/", 2), (60, "+", 41), (101, "-", 50), (12, "*", 9), (5, "-", 4)]
+)
+def test_sums_that_are_too_hard_are_not_asked(a, operator, b):
+    assert result_of(a, operator, b) is None
 
 
 def test_all_equations_are_right():
@@ -200,7 +207,7 @@ def test_many_numbers_per_family():
         names = given_numbers(family)
         if len(names) >= 3:
             draws = [draw_numbers(family, rng) for _ in range(600)]
-            assert len({tuple(d[n] for n in names) for d in draws if d}) >= 80, family.name
+            assert len({tuple(d[n] for n in names) for d in draws if d}) >= 50, family.name
 
 
 def test_a_story_is_told_in_hundreds_of_ways():

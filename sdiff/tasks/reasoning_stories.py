@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sdiff.tasks import split_of
-from sdiff.tasks.reasoning_arithmetic import LARGEST, equation, result_of
+from sdiff.tasks.reasoning_arithmetic import BY_HEART, LARGEST, equation, result_of
 from sdiff.tasks.reasoning_families import Problem, draw_words
 from sdiff.tasks.reasoning_journeys import DISTANCE, TIME
 from sdiff.tasks.reasoning_themes import MONEY, THINGS
@@ -119,16 +119,16 @@ def _operations(kind: str, total: int, amounts: tuple[int, ...]) -> list[tuple[i
 def _amounts(kind: str, total: int, rng: random.Random) -> tuple[int, ...] | None:
     """The numbers that a move names, (0,) where it names none; None where none fit `total`."""
     if kind == "has":
-        return (rng.randint(12, 95),)
+        return (rng.choice((rng.randint(4, 30), rng.randint(12, 95))),)
     if kind.endswith("each"):
         return rng.randint(2, 12), rng.randint(2, 24 if kind == "each" else 12)
     if kind in ("share", "pack"):
-        divisors = [n for n in range(2, 13) if total % n == 0 and 2 <= total // n <= 40]
+        divisors = [n for n in range(2, BY_HEART + 1) if result_of(total, "/", n)]
         return (rng.choice(divisors),) if divisors else None
     if kind == "times":
         return (rng.randint(2, 8),)
     if kind == "missing":
-        return (total + rng.randint(4, 70),) if total + 70 <= LARGEST else None
+        return (rng.randint(total + 4, LARGEST),) if total + 4 <= LARGEST else None
     if kind in OPERATORS:
         return (rng.choice((rng.randint(3, 9), rng.randint(1, 7) * 10, rng.randint(11, 75), rng.randint(11, 75))),)
     return (0,)

@@ -33,7 +33,7 @@ from sdiff.verifier import Llama
 RANK, ALPHA = 16, 32
 MODULES = ("qkv", "out", "gate_up", "down")
 RATE, WARM_UP = 1e-3, 20
-MIX = {"reasoning": 5, "sums": 1, "coding": 1, "chat": 1}  # rows per step on a CPU; reasoning is learnt the slowest
+MIX = {"reasoning": 5, "sums": 2, "coding": 1, "chat": 1}  # rows per step on a CPU; of reasoning, sums are learnt the slowest
 BATCH = sum(MIX.values())
 DIGIT = 2.0  # weight of a digit: one wrong digit spoils an answer, other words only sound different
 LONGEST, CHAT_TOKENS, OPEN_ROWS = 320, 96, 300
