@@ -19,7 +19,7 @@ def result_of(a: int, operator: str, b: int) -> int | None:
     result = OPERATIONS[operator](a, b)
     if operator == "/" and not (b <= BY_HEART and (result <= BY_HEART or result % 10 == 0)):
         return None
-    return result if 2 <= result and max(a, b, result) <= LARGEST else None
+    return result if result >= 2 and max(a, b, result) <= LARGEST else None
 
 
 def equation(a: int, operator: str, b: int) -> str:

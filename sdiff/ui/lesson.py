@@ -24,7 +24,7 @@ def lesson_page(_: object = None) -> str:
     """The page with PLACE where the player's value belongs, as a JSON string."""
     html, css, script, props = player_parts()
     return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<html lang="{strings.LANGUAGE}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>{strings.TITLE}</title>
 <style>{read("lesson.css")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -262,6 +263,8 @@ def launch(demo: gr.Blocks, host: str, port: int | None, **more: Any) -> str:
         footer_links=[],
         theme=theme(),
         css=read("page.css"),
+        head=f'<script>document.documentElement.lang = "{strings.LANGUAGE}"</script>',
+        mcp_server=find_spec("mcp") is not None,  # the documented endpoints become tools where gradio[mcp] is installed
         app_kwargs={"middleware": [Middleware(Guard)]},
         **more,
     )
