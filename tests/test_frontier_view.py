@@ -105,7 +105,7 @@ def test_the_scripts_draw_finite_numbers_and_escaped_labels(measurements, tmp_pa
         ("strict", "full", "both", "leniency", "steps", "mine", "own", "area", "edge", "text", "grid", "back"), "#102030"
     )
     (tmp_path / "run.js").write_text(
-        read("frontier/words.js", "frontier/plot.js")
+        read("common.js", "frontier/words.js", "frontier/plot.js")
         + f"const data = {json.dumps(data)}, view = {{words: {json.dumps(strings.FRONTIER)}, colours: {json.dumps(colours)}, any: true}};"
         + "console.log(JSON.stringify([figure(data, data.answer, view), asCsv(data, ['a, b'])]));",
         encoding="utf-8",

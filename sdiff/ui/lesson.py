@@ -35,7 +35,7 @@ document.documentElement.classList.toggle("dark", matchMedia("(prefers-color-sch
 (() => {{
 const element = document.getElementById("player"), server = null, watch = () => {{}};
 const props = {{...{_inside_script(props)}, value: {PLACE}}};
-{script}
+{read("common.js")}{script}
 }})();
 </script></body></html>
 """

@@ -1,14 +1,7 @@
 // Draws the numbers of one run beside those of the run before it. Text only; refuses to compute.
-const $ = (selector) => element.querySelector(selector);
 const words = props.words, labels = props.labels;
 let current = null, before = null;
 
-const el = (tag, className, text) => {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  if (text !== undefined) node.textContent = text;
-  return node;
-};
 const shown = (value) => (value === undefined ? "–" : Number.isInteger(value) ? String(value) : value < 10 ? value.toFixed(2) : value.toFixed(1));
 const whole = (share) => (100 * share).toFixed(0);
 const percent = (share) => whole(share) + " %";

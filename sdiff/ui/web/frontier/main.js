@@ -1,5 +1,4 @@
 // Wires the frontier: reads the payload, draws chart, table and answer, tells which point was picked. In scope: element, props, trigger, watch.
-const $ = (selector) => element.querySelector(selector);
 const words = props.words, root = $(".fr"), box = $(".fr-plot");
 let data = null, answer = null, value = null, asked = null, ringed = null, current = null, wired = false, due = 0, seen = false, version = 0;
 const coarse = matchMedia("(pointer: coarse)").matches;

@@ -1,10 +1,4 @@
 // The same points as rows of buttons, the answer to the question, and lists of sentences. Text only.
-const el = (tag, className, text) => {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  if (text !== undefined) node.textContent = text;
-  return node;
-};
 const listed = (node, lines) => node.replaceChildren(...lines.map((text) => el("li", "", text)));
 
 function valued(value, span, wide) {

@@ -1,5 +1,4 @@
 // Numbers and settings in words. Refuses to know the page: everything is text, nothing is markup.
-const fill = (template, values) => template.replace(/\{(\w+)\}/g, (whole, key) => (key in values ? values[key] : whole));
 const known = (value) => typeof value === "number" && Number.isFinite(value);
 const times = (value) => (known(value) ? value.toFixed(2) : "–");
 const share = (value) => (known(value) ? value.toFixed(3) : "–");

@@ -1,6 +1,5 @@
 // Knows how a state is put into words; refuses to know the DOM. `words` are the templates of strings.py.
 
-const fill = (template, values) => template.replace(/\{(\w+)\}/g, (all, key) => (key in values ? String(values[key]) : all));
 const label = (timeline, token) => (token in timeline.pieces ? timeline.pieces[token] : "#" + token);
 const visible = (text) => text.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/ /g, "␣");
 const quoted = (timeline, token) => "“" + visible(label(timeline, token)) + "”";

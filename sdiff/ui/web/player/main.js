@@ -1,6 +1,5 @@
 // Wires the page: reads the growing run, keeps the timeline, draws on demand. In scope: element, props, watch.
 
-const $ = (selector) => element.querySelector(selector);
 const root = $(".sd"), words = props.words, states = props.states;
 let timeline = newTimeline(), consumed = "", block = null, shape = "", pointed = null, pinned = false, spoken = "", whatIf = null;
 const predictor = makePredictor(), pin = makePin($(".sd-pinned"), words, states);

@@ -1,13 +1,6 @@
 // Draws one state: text, block, legend. Knows nodes; refuses to know time and events.
 // All model and visitor text goes through textContent.
 
-const el = (tag, className, text) => {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  if (text !== undefined) node.textContent = text;
-  return node;
-};
-const setText = (node, text) => { if (node.textContent !== text) node.textContent = text; };
 
 function makeChip(tag) {
   const chip = el(tag, "sd-chip");

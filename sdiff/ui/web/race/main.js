@@ -1,17 +1,8 @@
 // Wires the race: lanes, one clock, the table. In scope: element, props, watch. All text goes through textContent.
 
-const $ = (selector) => element.querySelector(selector);
 const words = props.words, SPEEDS = [0.1, 0.25, 0.5, 1, 2];
 const race = { lanes: [], text: "", now: 0, playing: true, speed: 0.5, rows: [] };
 
-const el = (tag, className, text) => {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  if (text !== undefined) node.textContent = text;
-  return node;
-};
-const setText = (node, text) => { if (node.textContent !== text) node.textContent = text; };
-const fill = (template, values) => template.replace(/\{(\w+)\}/g, (all, key) => (key in values ? String(values[key]) : all));
 const seconds = (ms) => (ms / 1000).toFixed(2) + " s";
 const perSecond = (tokens, ms) => (ms > 0 ? ((1000 * tokens) / ms).toFixed(1) : "–");
 

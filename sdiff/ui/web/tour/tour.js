@@ -1,10 +1,7 @@
 // Eight steps, each ending in an action that is checked from what the stage and the race report. Refuses to know how they look.
 
-const $ = (selector) => element.querySelector(selector);
 const words = props.words, steps = words.steps;
 const tour = { at: 0, done: steps.map(() => false) };
-const setText = (node, text) => { if (node.textContent !== text) node.textContent = text; };
-const fill = (template, values) => template.replace(/\{(\w+)\}/g, (all, key) => (key in values ? String(values[key]) : all));
 
 // What counts as having done a step. `d` is the detail of an sd-show or sd-race event.
 const CHECKS = {

@@ -1,0 +1,11 @@
+// What every component's script begins with: its own nodes and text. Model and visitor text goes through textContent alone.
+const $ = (selector) => element.querySelector(selector);
+const el = (tag, className, text) => {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (text !== undefined) node.textContent = text;
+  return node;
+};
+const setText = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+const fill = (template, values) => template.replace(/\{(\w+)\}/g, (all, key) => (key in values ? String(values[key]) : all));
+
