@@ -227,6 +227,20 @@ def test_worked_examples_know_what_else_could_stand(task):
         assert sum(item.wordings.values()) == pytest.approx(1)
 
 
+def test_a_step_in_parts_has_the_gradient_of_the_whole(model, answers):
+    pytest.importorskip("peft")
+    run = adapter.Training(copy.deepcopy(model), Letters(), answers)
+    rows = next(run.batches)
+    assert sorted(map(id, itertools.chain(*run.parts(rows)))) == sorted(map(id, rows))
+    run.loss(rows).backward()
+    whole = {name: p.grad.clone() for name, p in run.parameters.items()}
+    run.optimiser.zero_grad()
+    for part in run.parts(rows):
+        (run.loss(part) * sum(len(r.answer) for r in part) / sum(len(r.answer) for r in rows)).backward()
+    for name, p in run.parameters.items():
+        assert torch.allclose(p.grad, whole[name], atol=1e-6), name
+
+
 def test_open_prompts_pull_towards_the_unadapted_law(model, answers):
     """Their loss is least where nothing has changed: its gradient is zero there."""
     pytest.importorskip("peft")
