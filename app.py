@@ -25,7 +25,12 @@ def port(text: str) -> int:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Watch a language model decode with a diffusion drafter.")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 for the whole network")
+    parser.add_argument(
+        "--host", default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"), help="address to listen on; 0.0.0.0 for the whole network"
+    )
+    parser.add_argument(
+        "--measure", action=argparse.BooleanOptionalAction, help="offer a sweep of this machine (default: on 127.0.0.1 only)"
+    )
     parser.add_argument("--port", type=port, default=None, help="port; by default the first free one from 7860")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--dtype", default="auto", choices=("auto", "bfloat16", "float32"))
@@ -59,7 +64,8 @@ def main() -> None:
     engine = Engine(load)
     if is_zero():
         engine.load()
-    demo = build(engine, measure=args.host in ("127.0.0.1", "localhost"))
+    alone = args.host in ("127.0.0.1", "localhost") and "SPACE_ID" not in os.environ
+    demo = build(engine, measure=alone if args.measure is None else args.measure, pair=args.pair)
     try:
         url = launch(demo, args.host, args.port, prevent_thread_lock=True, quiet=True)
     except Exception:  # Gradio reports a busy port and a wrong address alike, and misnames the latter

@@ -63,24 +63,26 @@ def rates(stats: dict[str, Any]) -> list[dict[str, float]]:
 
 
 def flip_leniency(rule: str, verdict: Verdict, temperature: float) -> float | None:
-    """The leniency λ above which this verdict's own coin keeps the draft, all else equal; 0 if it does at any λ, 1 if at none.
+    """The leniency λ above which this verdict's own coin keeps the draft, all else equal; 0 if it does at any λ, 1 if at none below 1.
 
     Solves u·q = f(λ) for the rule called `rule` (request.RULES maps λ to its native knob). None where f depends on more than a verdict holds.
     """
     p, q, uq = verdict.p, verdict.q, verdict.u * verdict.q
+    if rule not in ("lossless", "tv", "tv_budget", "lenience", "cactus") or (rule == "lenience" and temperature == 0):
+        return None
     if uq < p:
-        return 0.0
+        return 0.0  # f ≥ p for all of these
+    if rule == "lossless":
+        return 1.0
     if rule in ("tv", "tv_budget"):
         share = (uq - p) / (q - p) if q > p else 1.0  # f = (1−λ)p + λq
         return min(1.0, share * (verdict.tv if rule == "tv_budget" else 1.0))
-    if rule == "lenience" and temperature > 0:
+    if rule == "lenience":
         return 1 - max(p / uq, 1e-6) if uq > 0 else 0.0  # f = min(1, p/ℓ), ℓ = 1 − λ; at λ = 1 everything is kept
-    if rule == "cactus":
-        if not 0 < p < 1:
-            return 1.0
-        delta = (uq - p) ** 2 / (2 * p * (1 - p))  # f = p + √(2δp(1−p)), δ = λ²/(1−λ)
-        return (math.sqrt(delta * delta + 4 * delta) - delta) / 2
-    return None
+    if not 0 < p < 1:
+        return 1.0
+    delta = (uq - p) ** 2 / (2 * p * (1 - p))  # cactus: f = p + √(2δp(1−p)), δ = λ²/(1−λ)
+    return (math.sqrt(delta * delta + 4 * delta) - delta) / 2
 
 
 def wilson(successes: int, n: int, z: float = 1.959964) -> tuple[float, float]:

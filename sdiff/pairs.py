@@ -117,6 +117,8 @@ class Pair:
             raise RequestError(
                 f"This pair's drafter was trained with {' and '.join(self.noises)} noise, not {r.noise}. Choose that, or another pair."
             )
+        if r.original and self.load_original is None:
+            raise RequestError("This pair has one verifier only: switch “Verifier as published” off.")
         if not r.plain and 0 < self.most < r.gamma:
             raise RequestError(f"This pair's drafter fills at most {self.most} positions per block, not {r.gamma}. Choose a smaller γ.")
 

@@ -156,7 +156,7 @@ KINDS: dict[str, type[Event]] = {c.kind: c for c in (Run, Pieces, Prefill, Denoi
 
 
 # what a line must not hold literally: a tag's beginning, line separators, and lone surrogates, which UTF-8 cannot write
-_UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")
+_UNSAFE = re.compile("[<\x85\u2028\u2029\ud800-\udfff]")
 
 
 def _json(value: Any) -> str:

@@ -391,8 +391,10 @@ def test_a_verdict_tells_at_which_leniency_it_flips(name):
     assert ("never" in kinds) == (name == "cactus")
 
 
-@pytest.mark.parametrize("name", ["lossless", "typical", "top_k", "cactus_exact", "tv_bank"])
-def test_no_flip_is_told_where_a_verdict_does_not_hold_enough(name):
-    verdict = Verdict(cycle=1, position=1, token=0, p=0.1, q=0.9, f=0.1, u=0.9, keep=0.1, accepted=False, lenient=False, tv=0.8)
+@pytest.mark.parametrize("u", [0.05, 0.9])
+@pytest.mark.parametrize("name", ["typical", "top_k", "cactus_exact", "tv_bank"])
+def test_no_flip_is_told_where_a_verdict_does_not_hold_enough(name, u):
+    verdict = Verdict(cycle=1, position=1, token=0, p=0.1, q=0.9, f=0.1, u=u, keep=0.1, accepted=False, lenient=False, tv=0.8)
     assert flip_leniency(name, verdict, 0.7) is None
     assert flip_leniency("lenience", verdict, 0.0) is None  # at temperature 0 the rule looks at another law
+    assert flip_leniency("lossless", verdict, 0.7) == (0.0 if u == 0.05 else 1.0)

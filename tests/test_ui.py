@@ -321,7 +321,9 @@ def test_a_recording_becomes_a_player_value(tmp_path: Path):
     assert "cannot be shown" in recording(tmp_path)[3]
     (tmp_path / "a.json").write_text(small_trace().to_json(), encoding="utf-8")
     value, figures, prompt, problem = recording(tmp_path)
-    assert value == source_line("recorded") + "".join(player_line(event, small_trace().events[0]) for event in small_trace().events)
+    assert value == source_line("recorded", name="a") + "".join(
+        player_line(event, small_trace().events[0]) for event in small_trace().events
+    )
     assert [t.from_dict(json.loads(line)) for line in value.splitlines()[1:]] == small_trace().events  # a trace ignores what is added
     assert prompt == small_trace().events[0].prompt
     assert not problem

@@ -134,7 +134,7 @@ class DFlash(nn.Module):
 class DFlashDenoiser:
     """Denoises behind the text that `verifier` (hub_verifier.py, with this network's `taps`) has read."""
 
-    scale, trained_steps = 1.0, 1
+    scale = 1.0
 
     def __init__(self, network: DFlash, verifier: Any, ids: Tensor) -> None:
         c, weight = network.c, network.fc.weight

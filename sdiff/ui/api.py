@@ -19,6 +19,7 @@ from sdiff.trace import Trace, from_dict
 from sdiff.ui.live import Visitors
 
 CALLS = itertools.count(1)
+AT_ONCE = 4  # calls of programs in the line: the others wait in Gradio's queue, and people find room
 SETTINGS = tuple(f.name for f in fields(Request) if f.name != "prompt")
 
 
@@ -32,19 +33,19 @@ async def finished_trace(visitors: Visitors, prompt: str, settings: dict[str, An
     except RequestError as error:
         raise gr.Error(str(error), print_exception=False) from None
     value, sentence, tone = "", "", ""
-    async with aclosing(visitors.run(f"call {next(CALLS)}", request)) as updates:
+    async with aclosing(visitors.run(f"call {next(CALLS)}", request, told=False)) as updates:
         async for update in updates:
             value, sentence, tone = update.trace or value, update.sentence, update.tone
     if tone == "bad" or not value:
         raise gr.Error(sentence, print_exception=False)
-    return Trace([from_dict(json.loads(line)) for line in value.splitlines()[1:]])
+    return Trace([from_dict(json.loads(line)) for line in value.split("\n")[1:] if line])
 
 
 def offer(visitors: Visitors) -> None:
     """Add the endpoints to the Blocks under construction."""
 
     async def decode(prompt: str, settings: dict | None = None) -> dict:
-        """Decode a prompt with the bundled pair and tell how it went.
+        """Decode a prompt with the models of this page and tell how it went.
 
         Args:
             prompt: what the language model should answer.
@@ -73,4 +74,4 @@ def offer(visitors: Visitors) -> None:
         return json.loads((await finished_trace(visitors, prompt, settings or {})).to_json())
 
     for function in (decode, trace):
-        gr.api(function, api_name=function.__name__, concurrency_limit=64)
+        gr.api(function, api_name=function.__name__, concurrency_limit=AT_ONCE, concurrency_id="programs")

@@ -17,6 +17,8 @@ from sdiff.ui import states, strings
 from sdiff.ui.assets import player_parts, read
 from sdiff.ui.lesson import lesson_page
 
+# listeners of the page itself: no progress veil over what they draw, and not among the documented endpoints
+QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 FRONTIER_SCRIPTS = ("words.js", "plot.js", "table.js", "main.js")
 
 

@@ -15,7 +15,7 @@ from sdiff.bench.chart import AIMS, Measurements, Place
 from sdiff.bench.settings import Setting
 from sdiff.bench.store import MACHINE
 from sdiff.ui import strings
-from sdiff.ui.own_runs import OwnRun, placed
+from sdiff.ui.own_runs import SAMPLING, OwnRun, placed
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,8 @@ def payload(measurements: Measurements, look: Look, own: list[OwnRun]) -> str:
 def asked(measurements: Measurements, look: Look) -> str:
     """JSON for the component's `answer`, when only the question changed."""
     try:
-        return _json(question(measurements, look, measurements.chart(look.task, look.noise, look.rule, look.place)))
+        chart = measurements.chart(look.task, look.noise, look.rule, look.place)
+        return _json({**question(measurements, look, chart), "of": [chart[key] for key in ("task", "noise", "rule", "place")]})
     except Exception as error:
         return _json({"say": strings.FRONTIER_BROKEN.format(error=sentence(error))})
 
@@ -163,7 +164,10 @@ def picked(measurements: Measurements, key: Any) -> Picked:
     values = {name: getattr(setting, name) for name in ("noise", "steps", "leniency", "rule", "gamma", "proposal")} if setting.noise else {}
     if trace is not None:
         head = trace.events[0]
-        values |= {"prompt": head.prompt, **{name: head.settings[name] for name in ("seed", "max_tokens") if name in head.settings}}
+        values |= {
+            "prompt": head.prompt,
+            **{name: head.settings[name] for name in ("seed", "max_tokens", *SAMPLING) if name in head.settings},
+        }
     words = ("shown" if trace else "silent") if setting.noise else ("plain" if trace else "plainSilent")
     return Picked(strings.FRONTIER_PICK[words].format(name=setting.name), values=values, trace=trace)
 

@@ -18,7 +18,7 @@ from sdiff.fetch import cache_folder
 from sdiff.request import KNOBS
 from sdiff.tasks import TASKS
 from sdiff.ui import strings
-from sdiff.ui.components import frontier_chart, line
+from sdiff.ui.components import QUIET, frontier_chart, line
 from sdiff.ui.engine import Engine
 from sdiff.ui.frontier_api import endpoints
 from sdiff.ui.frontier_data import Look, Picked, asked, payload, picked, place_label
@@ -28,7 +28,6 @@ from sdiff.ui.own_runs import OwnRuns
 PRECOMPUTED = Path(__file__).parents[2] / "precomputed"
 RULES = ("tv", "lenience", "cactus", "tv_bank")  # those of bench/settings.py
 DEFAULT_BOUND = {"near": 2.0, "quality": 0.5, "speed": 2.0}
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 NOW: dict[str, Any] = {**QUIET, "queue": False}
 ARMED = "() => [{__type__: 'update', interactive: false}, {__type__: 'update', interactive: true}]"
 DISARMED = "() => [{__type__: 'update', interactive: true}, {__type__: 'update', interactive: false}]"
@@ -119,9 +118,10 @@ def _wire(measurements: Measurements, controls: dict[str, Any], chart: gr.HTML, 
         return gr.update(answer=asked(measurements, Look(*values)))
 
     chart.opened(opened, inputs, [controls["place"], chart], preprocess=False, **NOW)
-    gr.on([controls[name].input for name in ("task", "noise", "rule", "place")], show, inputs, chart, preprocess=False, **NOW)
-    controls["aim"].input(aimed, inputs, [controls["bound"], chart], preprocess=False, **NOW)
-    controls["bound"].input(bounded, inputs, chart, preprocess=False, **NOW)
+    latest = {**NOW, "preprocess": False, "trigger_mode": "always_last"}  # what is typed while an answer is pending counts
+    gr.on([controls[name].input for name in ("task", "noise", "rule", "place")], show, inputs, chart, **latest)
+    controls["aim"].input(aimed, inputs, [controls["bound"], chart], **latest)
+    controls["bound"].input(bounded, inputs, chart, **latest)
 
 
 def _place_choices(measurements: Measurements, value: Any) -> Any:

@@ -12,7 +12,11 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 UPLOADS = "/gradio_api/upload"
-METERED = ("/gradio_api/queue/join", "/gradio_api/call/")  # never Stop, which skips the queue
+METERED = ("/gradio_api/queue/join", "/gradio_api/call/", "/gradio_api/mcp")
+QUICK = (
+    "/gradio_api/run/",
+    "/gradio_api/component_server",
+)  # what skips the queue, Stop among it: a bucket of its own, five times as large
 MOST_CLIENTS = 5000
 
 
@@ -28,7 +32,7 @@ class Guard:
 
     def __init__(self, app: Any, max_body: int = 128_000, rate: float = 10.0, burst: float = 120.0) -> None:
         self.app, self.max_body, self.rate, self.burst = app, max_body, rate, burst
-        self._buckets: dict[str, tuple[float, float]] = {}  # client -> (jobs left, when)
+        self._buckets: dict[tuple[str, bool], tuple[float, float]] = {}  # (client, quick) -> (jobs left, when)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -41,7 +45,8 @@ class Guard:
         declared = headers.get("content-length", "0")
         if not declared.isdigit() or int(declared) > self.max_body:
             return await _refuse(send, 413, "The request is too large.")
-        if scope["path"].startswith(METERED) and not self._admit(_client(scope, headers)):
+        kind = next((i for i, paths in enumerate((METERED, QUICK)) if scope["path"].startswith(paths)), None)
+        if kind is not None and not self._admit(_client(scope, headers), quick=bool(kind)):
             return await _refuse(send, 429, "Too many requests; please wait a moment.")
         try:
             await self.app(scope, self._capped(receive), send)
@@ -61,13 +66,13 @@ class Guard:
 
         return limited
 
-    def _admit(self, client: str) -> bool:
-        now = time.monotonic()
-        left, last = self._buckets.get(client, (self.burst, now))
-        left = min(self.burst, left + (now - last) * self.rate)
+    def _admit(self, client: str, quick: bool = False) -> bool:
+        now, wide = time.monotonic(), 5 if quick else 1
+        left, last = self._buckets.get((client, quick), (wide * self.burst, now))
+        left = min(wide * self.burst, left + (now - last) * wide * self.rate)
         if len(self._buckets) > MOST_CLIENTS:
             self._buckets.clear()
-        self._buckets[client] = (left - 1 if left >= 1 else left, now)
+        self._buckets[client, quick] = (left - 1 if left >= 1 else left, now)
         return left >= 1
 
 

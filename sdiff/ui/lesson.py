@@ -5,6 +5,7 @@ Knows pages; refuses to know runs: the run is put in at PLACE, here or by the pl
 
 from __future__ import annotations
 
+import functools
 import json
 
 from sdiff.trace import Trace
@@ -20,6 +21,7 @@ def _inside_script(value: object) -> str:
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
 
 
+@functools.cache
 def lesson_page(_: object = None) -> str:
     """The page with PLACE where the player's value belongs, as a JSON string."""
     html, css, script, props = player_parts()

@@ -21,10 +21,11 @@ MOST_NOTES = 6
 
 @dataclass
 class Link:
-    """What an address asks for. `settings`: checked values of Request's fields; `hidden`: controls left out; `notes`: what was changed and why."""
+    """What an address asks for. `settings`: checked values of Request's fields; `run`: name of a stored run; `cycle` of it; `hidden`: controls left out; `notes`: what was changed and why."""
 
     settings: dict[str, Any] = field(default_factory=dict)
     view: str = ""
+    run: str = ""
     cycle: int = 0
     hidden: tuple[str, ...] = ()
     question: str = ""
@@ -44,6 +45,7 @@ def read_link(query: Mapping[str, str]) -> Link:
         link.view = view
     elif view:
         link.notes.append(strings.LINK_UNKNOWN.format(name="view", given=view[:40]))
+    link.run = _clean(query.get("run", ""))[:40]
     if "cycle" in query:
         link.cycle = int(_number(link, "cycle", _clean(query["cycle"]), (1, 512), whole=True) or 0)
     wanted = [name for name in _clean(query.get("hide", "")).split(",") if name]

@@ -42,9 +42,9 @@ class Update:
     numbers: str | None = None
 
 
-def source_line(source: str, number: int = 0) -> str:
-    """First line of a player value: where the run comes from. The number keeps two runs apart."""
-    return f'{{"kind":"source","source":"{source}","run":{number}}}\n'
+def source_line(source: str, number: int = 0, name: str = "") -> str:
+    """First line of a player value: where the run comes from, and the name of a stored one. The number keeps two runs apart."""
+    return f'{{"kind":"source","source":"{source}","run":{number},"name":"{name}"}}\n'
 
 
 def player_line(event: Event, run: Run) -> str:
@@ -56,9 +56,9 @@ def player_line(event: Event, run: Run) -> str:
     return line + "\n"
 
 
-def player_value(trace: Trace, source: str, number: int = 0) -> str:
+def player_value(trace: Trace, source: str, number: int = 0, name: str = "") -> str:
     """What the player component receives for a whole run."""
-    return source_line(source, number) + "".join(player_line(event, trace.events[0]) for event in trace.events)
+    return source_line(source, number, name) + "".join(player_line(event, trace.events[0]) for event in trace.events)
 
 
 def pull(events: Iterator[Event], stop: threading.Event) -> tuple[list[Event], bool, Exception | None]:
@@ -96,8 +96,8 @@ class Visitors:
         """Is a run of this page waiting or decoding?"""
         return page in self._stops
 
-    async def run(self, page: str, request: Request) -> AsyncGenerator[Update, None]:
-        """Wait for the models and the line, then stream the run. A new run of a page replaces its old one."""
+    async def run(self, page: str, request: Request, told: bool = True) -> AsyncGenerator[Update, None]:
+        """Wait for the models and the line, then stream the run. A new run of a page replaces its old one. `told`: report it as `finished`."""
         early = self._early.pop(page, None)
         if page in self._stops:
             self.stop(page)
@@ -116,7 +116,7 @@ class Visitors:
                     yield Update(*self.engine.status())
                     return
                 await anyio.sleep(POLL_SECONDS)
-            async with aclosing(self._decode(page, request, stop)) as updates:  # closed before the place is given back
+            async with aclosing(self._decode(page if told else "", request, stop)) as updates:  # closed before the place is given back
                 async for update in updates:
                     yield update
         finally:
@@ -154,7 +154,8 @@ class Visitors:
             return
         if not trace.end:
             text += to_line(trace.append(_cut_short(trace, error))) + "\n"
-        self.finished(page, trace)
+        if page:
+            self.finished(page, trace)
         yield Update(*_outcome(trace.end), text, numbers(trace, source))
 
 

@@ -13,15 +13,16 @@ import anyio
 import gradio as gr
 from starlette.middleware import Middleware
 
-from sdiff.request import KNOBS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, SLIDERS, Request, RequestError, is_lossless
+from sdiff.registry import BUNDLED, PAIRS
+from sdiff.request import KNOBS, MAX_PROMPT_CHARACTERS, PROPOSALS, SLIDERS, Request, RequestError, is_lossless
 from sdiff.ui import strings
 from sdiff.ui.api import offer
 from sdiff.ui.assets import read
-from sdiff.ui.components import line, numbers_table, player, race, tour
+from sdiff.ui.components import QUIET, line, numbers_table, player, race, tour
 from sdiff.ui.engine import Engine
 from sdiff.ui.frontier_view import Frontier, build_frontier
 from sdiff.ui.guard import Guard
-from sdiff.ui.link_view import QUIET, wire_links
+from sdiff.ui.link_view import wire_links
 from sdiff.ui.live import POLL_SECONDS, Update, Visitors
 from sdiff.ui.race_view import recorded_race, run_race
 from sdiff.ui.recordings import RECORDED
@@ -42,8 +43,9 @@ BUSY, IDLE = _enable(*[False] * STARTERS), _enable(*[True] * STARTERS, False)
 REFUSED = IDLE.replace("]", f", {json.dumps('bad:' + strings.REFUSED)}]")
 
 
-def build(engine: Engine, folder: Path = RECORDED, measure: bool = False) -> gr.Blocks:
-    """The whole page for one engine. `folder` holds the recorded runs; `measure`: offer the sweep of this machine (for one person)."""
+def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: str = BUNDLED) -> gr.Blocks:
+    """The whole page for one engine. `folder` holds the recorded runs; `measure`: offer the sweep of this machine (for one person); `pair`: the
+    registry's name of the models in use. What is stored was measured with the bundled ones, so others have no frontier here."""
     trace, figures, prompt, problem = recording(folder)
     raced = recorded_race(folder / "race")
     visitors = Visitors(engine)
@@ -53,7 +55,9 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False) -> gr.
         asked = line(elem_id="asked")
         with gr.Row(elem_id="columns"):
             with gr.Column(elem_id="controls"):
-                controls, (run, plain, stop), status, notes, link = _controls(prompt or next(iter(strings.EXAMPLES.values())))
+                controls, (run, plain, stop), status, notes, link = _controls(
+                    prompt or next(iter(strings.EXAMPLES.values())), PAIRS[pair].noises
+                )
             with gr.Tabs(elem_id="views") as views:
                 with gr.Tab(strings.VIEWS["live"], id="live"):
                     chosen = chooser(folder)
@@ -63,7 +67,9 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False) -> gr.
                     start_race = gr.Button(strings.RACE_RUN, elem_id="start-race")
                     track = race(raced, elem_id="race")
                 with gr.Tab(strings.VIEWS["frontier"], id="frontier"):
-                    front = build_frontier(engine, measure)
+                    front = build_frontier(engine, measure) if pair == BUNDLED else None
+                    if front is None:
+                        gr.Markdown(strings.FRONTIER_OTHER_PAIR)
                 with gr.Tab(strings.VIEWS["theory"], id="theory"):
                     build_theory(stage)
                 with gr.Tab(strings.VIEWS["learn"], id="learn"):
@@ -74,15 +80,18 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False) -> gr.
         _wire_race(visitors, controls, buttons, (track, status))
         _wire_notes(controls, notes)
         wire_recordings(folder, (chosen, shows), controls, (stage, table), views)
-        _wire_frontier(front, visitors, controls, (stage, table), views)
-        wire_links(demo, controls, link, (views, stage, asked))
+        if front:
+            _wire_frontier(front, visitors, controls, (stage, table), views)
+        wire_links(demo, controls, link, (views, stage, table, asked), folder)
         offer(visitors)
         demo.load(_follow_loading(visitors, problem), None, status, concurrency_limit=None, **QUIET)
         demo.unload(_closer(visitors, front))
     return demo
 
 
-def _controls(prompt: str) -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HTML, tuple[gr.HTML, gr.HTML], tuple[gr.Button, gr.Textbox]]:
+def _controls(
+    prompt: str, noises: tuple[str, ...]
+) -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HTML, tuple[gr.HTML, gr.HTML], tuple[gr.Button, gr.Textbox]]:
     def labels(field: str) -> dict[str, Any]:
         label, info = strings.CONTROLS[field]
         return {"label": label, "info": info, "elem_id": field}
@@ -100,7 +109,7 @@ def _controls(prompt: str) -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HT
     plain = gr.Button(strings.PLAIN, elem_id="plain", size="sm")
     status = line(elem_id="status")
     gr.Markdown(strings.NEXT_RUN)
-    c["noise"] = gr.Radio([(strings.NOISE_LABELS[n], n) for n in NOISES], value=Request.noise, **labels("noise"))
+    c["noise"] = gr.Radio([(strings.NOISE_LABELS[n], n) for n in noises], value=noises[0], **labels("noise"))
     c["steps"], c["leniency"] = slider("steps", 1), slider("leniency", 0.01)
     c["rule"] = gr.Dropdown([(knob.label, name) for name, knob in KNOBS.items()], value=Request.rule, **labels("rule"))
     native = line(elem_id="native")
@@ -182,10 +191,11 @@ def _stopper(visitors: Visitors) -> Any:
     return stop
 
 
-def _closer(visitors: Visitors, front: Frontier) -> Any:
+def _closer(visitors: Visitors, front: Frontier | None) -> Any:
     async def close(page: gr.Request) -> None:
         visitors.stop(page.session_hash or "")
-        front.own.forget(page.session_hash or "")
+        if front:
+            front.own.forget(page.session_hash or "")
 
     return close
 

@@ -17,24 +17,25 @@ from sdiff.ui import strings
 from sdiff.ui.live import Update, Visitors, player_value
 from sdiff.ui.numbers import name
 
+THROUGH = ("eos", "limit", "context")  # how a run ends that was not cut short
 SHOWN = ('{"kind":"source"', '{"kind":"run"', '{"kind":"prefill"', '{"kind":"emit"', '{"kind":"end"')  # the rest is for the stage
 
 
 def lanes(request: Request) -> dict[str, Request]:
     """Name → request; the same prompt, seed and limits in every lane."""
-    strict = replace(request, plain=False, noise="masked", proposal="", steps=1, rule="lossless", leniency=0.0)
+    strict = replace(request, plain=False, proposal="", steps=1, rule="lossless", leniency=0.0)
     return {"plain": replace(request, plain=True), "strict": strict, "chosen": replace(request, plain=False)}
 
 
 def lane_text(lane: str, value: str, setting: str) -> str:
     """One lane for the component: its head, then those lines of a player value that a clock needs."""
     head = json.dumps({"kind": "lane", "name": lane, "setting": setting}).replace("<", "\\u003c")
-    return "\n".join([head, *(line for line in value.splitlines() if line.startswith(SHOWN)), ""])
+    return "\n".join([head, *(line for line in value.split("\n") if line.startswith(SHOWN)), ""])
 
 
 def _setting(value: str) -> str:
     """The settings of a run in a few words, from its player value."""
-    for line in value.splitlines():
+    for line in value.split("\n"):
         if line.startswith('{"kind":"run"'):
             data = json.loads(line)
             return name(Run(**{key: data[key] for key in ("prompt", "prompt_tokens", "settings", "models", "machine", "lossless")}))
@@ -59,9 +60,14 @@ async def run_race(visitors: Visitors, page: str, request: Request) -> AsyncIter
             async for update in updates:
                 value = update.trace or value
                 text = before + lane_text(lane, value, _setting(value)) if value else None
-                yield Update(
-                    update.tone, strings.RACE_LANE.format(number=number, lane=strings.RACE["lanes"][lane], says=update.sentence), text
-                )
-        before += lane_text(lane, value, _setting(value))
-        if update.tone != "good" or '"reason":"stopped"' in value.rsplit("\n", 2)[-2:][0]:
+                says = strings.RACE_LANE.format(number=number, lane=strings.RACE["lanes"][lane], says=update.sentence)
+                yield Update(update.tone, says, text)
+        if not _through(value):
             return
+        before += lane_text(lane, value, _setting(value))
+
+
+def _through(value: str) -> bool:
+    """Did the run of this player value come to its own end?"""
+    last = value.rstrip("\n").rsplit("\n", 1)[-1]
+    return last.startswith('{"kind":"end"') and json.loads(last)["reason"] in THROUGH

@@ -10,7 +10,7 @@ import gradio as gr
 
 from sdiff.trace import Trace, TraceError
 from sdiff.ui import strings
-from sdiff.ui.link_view import QUIET
+from sdiff.ui.components import QUIET
 from sdiff.ui.live import player_value
 from sdiff.ui.numbers import numbers
 from sdiff.ui.recordings import RECORDED, gallery, stored, title
@@ -25,12 +25,17 @@ def recording(folder: Path = RECORDED) -> tuple[str, str, str, str]:
         trace = Trace.from_json(first.read_text(encoding="utf-8"))
     except (TraceError, OSError, UnicodeDecodeError) as error:
         return "", "", "", strings.RECORDING_BROKEN.format(error=error)
-    return *played(trace), trace.events[0].prompt, ""
+    return *played(trace, first.stem), trace.events[0].prompt, ""
 
 
-def played(trace: Trace) -> tuple[str, str]:
+def played(trace: Trace, name: str = "") -> tuple[str, str]:
     """Player value and numbers value of a stored run."""
-    return player_value(trace, "recorded"), numbers(trace, "recorded")
+    return player_value(trace, "recorded", name=name), numbers(trace, "recorded")
+
+
+def named(name: str, folder: Path) -> Trace | None:
+    """The stored run of that name, "gallery/NAME" for one of the gallery's; None where there is none."""
+    return dict(stored(folder)).get(name) or dict(stored(folder / "gallery")).get(name.removeprefix("gallery/"))
 
 
 def chooser(folder: Path) -> gr.Dropdown | None:
@@ -57,16 +62,16 @@ def wire_recordings(
 ) -> None:
     """Choosing a stored run plays it and sets the controls as it was made; nothing else is read from what a visitor sends."""
 
-    def play(name: Any, within: Path = folder) -> list[Any]:
-        trace = dict(stored(within)).get(name)
+    def play(name: Any) -> list[Any]:
+        trace = named(str(name), folder)
         if trace is None:
             return [gr.skip()] * (len(controls) + 3)
         run = trace.events[0]
         known = {**run.settings, "prompt": run.prompt}
-        return [*played(trace), gr.Tabs(selected="live"), *(known.get(name, gr.skip()) for name in controls)]
+        return [*played(trace, str(name)), gr.Tabs(selected="live"), *(known.get(name, gr.skip()) for name in controls)]
 
     outputs = [*shown, views, *controls.values()]
     if choices[0] is not None:
         choices[0].input(play, choices[0], outputs, preprocess=False, **QUIET)
     for name, button in choices[1].items():
-        button.click(partial(play, name, folder / "gallery"), None, outputs, **QUIET)
+        button.click(partial(play, f"gallery/{name}"), None, outputs, **QUIET)

@@ -33,4 +33,6 @@ def over(base: Any, other: Any) -> Any:
 
 
 LANGUAGE = os.environ.get("SDIFF_LANGUAGE", "en")
+if LANGUAGE not in LANGUAGES:
+    raise SystemExit(f"SDIFF_LANGUAGE is {LANGUAGE!r}; there are {', '.join(LANGUAGES)}.")
 globals().update(over(load("en"), load(LANGUAGE)))

@@ -18,10 +18,9 @@ from sdiff.exactness import EQUAL, LIMITS, Setting
 from sdiff.request import NOISES, PROPOSALS, RULES, RequestError
 from sdiff.ui import strings
 from sdiff.ui.assets import read
-from sdiff.ui.components import line, theory
+from sdiff.ui.components import QUIET, line, theory
 
 WORDS, EXACT = strings.THEORY, strings.THEORY_EXACT
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 AT_ONCE: dict[str, Any] = {**QUIET, "queue": False, "preprocess": False, "trigger_mode": "always_last"}
 FIRST, RULE, LENIENCY = "disagree", "tv", 0.3
 PICK = "(trace, cycle, position, ...rest) => { %s; return [pick(trace, cycle, position), null, null, ...rest]; }"

@@ -29,7 +29,7 @@ def test_a_link_goes_round(visit, app):
     page.locator("#make-link").click()
     expect(page.locator("#link-box textarea, #link-box input")).not_to_have_value("")
     link = page.locator("#link-box textarea, #link-box input").input_value()
-    assert parse_qs(urlsplit(link).query) == {"prompt": [NASTY], "leniency": ["0.4"], "cycle": [cycle]}
+    assert parse_qs(urlsplit(link).query) == {"prompt": [NASTY], "leniency": ["0.4"], "run": ["first"], "cycle": [cycle]}
     other = visit(link)
     expect(other.locator("#prompt textarea")).to_have_value(NASTY)
     expect(other.locator("#leniency input[type=number]")).to_have_value("0.4")
@@ -39,10 +39,10 @@ def test_a_link_goes_round(visit, app):
 
 
 def test_a_bad_link_is_put_right_and_says_so(visit, app):
-    query = {"steps": "99", "noise": "pink", "view": "race", "hide": "seed,rule", "ask": "How many <b>survive</b>?"}
+    query = {"steps": "99", "noise": "pink", "view": "race", "hide": "seed,rule", "ask": "How many <b>survive</b>?", "run": "../secret"}
     page = visit(app + "?" + urlencode(query))
     expect(page.locator("#steps input[type=number]")).to_have_value("16")
-    for text in ("How many <b>survive</b>?", "steps 99 is out of range; 16 is used", "noise “pink”"):
+    for text in ("How many <b>survive</b>?", "steps 99 is out of range; 16 is used", "noise “pink”", "run “../secret”"):
         expect(page.locator("#asked")).to_contain_text(text)
     expect(page.locator("#race .rc")).to_be_visible()
     expect(page.locator("#rule")).to_have_count(0)

@@ -57,6 +57,8 @@ def test_stop_ends_the_race_and_keeps_what_there_is(page, fake):
     assert freed(fake) < 5
     expect(page.locator("#run")).to_be_enabled()
     expect(page.locator(".rc-lane")).to_have_count(2)
+    expect(page.locator(".rc-verdict")).to_have_text("")  # nothing is said about runs that were cut short
+    expect(page.locator(".rc-table")).to_be_hidden()
     page.get_by_role("tab", name="Live").click()
     start(page, "Hello again")
     finished(page)
@@ -111,3 +113,21 @@ def test_a_stored_race_plays_at_once(visit, serve, fake, recorded, tmp_path: Pat
     open_race(page)
     expect(page.locator(".rc-lane")).to_have_count(3)
     page.wait_for_function("() => document.querySelector('.rc-track i').style.width !== '0%'")
+
+
+def test_a_race_that_waits_in_line_can_be_stopped(visit, app, fake):
+    first, second = visit(app), visit(app)
+    start(first, "slow")
+    first.wait_for_function("() => document.querySelector('#player .sd').dataset.source === 'live'")
+    open_race(second)
+    second.locator("#start-race").click()
+    expect(second.locator("#status")).to_contain_text("1 ahead of you")
+    second.locator("#stop").click()
+    expect(second.locator("#run")).to_be_enabled()
+    expect(second.locator(".rc-lane")).to_have_count(0)
+    first.locator("#stop").click()
+    finished(first, "stopped")
+    assert freed(fake) < 5
+    second.wait_for_timeout(600)
+    expect(second.locator(".rc-lane")).to_have_count(0)
+    assert fake.worst == 1

@@ -83,5 +83,11 @@ function draw() {
 }
 
 for (const [selector, word] of [["#nb-title", "title"], [".nb-empty", "empty"], [".nb-sub", "positions"], [".nb-even-title", "breakEven"], [".nb-even-note", "breakEvenNote"], [".nb-note", "definitions"]]) $(selector).textContent = words[word];
+// Another run is on the stage, whose numbers nobody has worked out.
+document.addEventListener("sd-opened", () => {
+  current = null;
+  for (const part of [".nb-summary", ".nb-even", ".nb-sub", ".nb-positions", ".nb-note"]) $(part).hidden = true;
+  $(".nb-empty").hidden = false;
+});
 watch("value", draw);
 draw();

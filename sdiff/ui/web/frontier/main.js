@@ -21,16 +21,16 @@ function read() {
   if (props.value !== value) {
     value = props.value;
     version += 1;
-    const before = data && data.task + data.place;
     data = value ? JSON.parse(value) : null;
     answer = data ? data.answer : null;
     asked = props.answer; // an older answer belongs to an older payload
     ringed = null;
-    if (data && before !== data.task + data.place) current = null;
+    current = null; // an index of the older payload
     if (data && !data.broken) act.qualityName = data.graded ? words.accuracy : words.closeness;
   } else if (props.answer !== asked) {
     asked = props.answer;
-    if (asked) answer = JSON.parse(asked);
+    const next = asked ? JSON.parse(asked) : null;
+    if (next && (!next.of || (data && next.of.every((part, i) => part === [data.task, data.noise, data.rule, data.place][i])))) answer = next;
   }
 }
 

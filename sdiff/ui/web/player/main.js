@@ -23,6 +23,7 @@ const stateNow = () => stateAt(timeline, transport.head, whatIf);
 function show(byHand) {
   const state = stateNow();
   root.dataset.source = timeline.source;
+  root.dataset.name = timeline.name;
   root.dataset.frame = transport.head;
   root.dataset.frames = timeline.frames.length;
   root.dataset.mode = transport.atEnd() ? "ended" : transport.playing ? "playing" : "paused";
@@ -152,7 +153,6 @@ function oneTabStop(wanted) {
 
 function present(on) {
   root.classList.toggle("sd-presenter", on);
-  document.documentElement.classList.toggle("sd-presenting", on);
   $(".sd-present").setAttribute("aria-pressed", String(on));
   setText($(".sd-present"), on ? words.presentEnd : words.present);
   if (on) $(".sd-play").focus();
@@ -179,7 +179,9 @@ async function openFile(input) {
     if (file.size > 20e6) throw new Error(words.open.tooLarge);
     const value = openedRun(await file.text(), words.open);
     consumed = "";
+    props.value = value; // other views look at the run on the stage there
     read(value);
+    document.dispatchEvent(new CustomEvent("sd-opened"));
     setText($(".sd-open-says"), "");
   } catch (error) { setText($(".sd-open-says"), error.message); }
 }
@@ -248,7 +250,8 @@ function wire() {
 
 function listen(event) {
   if (!element.isConnected) return document.removeEventListener("keydown", listen);
-  if (event.key === "?" && !/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) $(".sd-keys").open = !$(".sd-keys").open;
+  if (!root.getClientRects().length) return; // another view is open
+  if (event.key === "?" && transport.keys && !transport.elsewhere(event)) $(".sd-keys").open = !$(".sd-keys").open;
   else if (event.key === "Escape") { pinned = false; point(null); present(false); }
   else if (event.key.toLowerCase() === "p" && transport.keys && !transport.elsewhere(event)) present(!root.classList.contains("sd-presenter"));
   else if (event.key.toLowerCase() === "r" && transport.keys && !transport.elsewhere(event)) reveal();

@@ -4,7 +4,7 @@ function drawWhatIf(timeline, whatIf, words) {
   const box = $(".sd-whatif"), verdicts = timeline.cycles.flatMap((cycle) => cycle.verdicts);
   box.hidden = !verdicts.length;
   if (box.hidden) return;
-  const able = verdicts.some(canFlip);
+  const able = verdicts.every(canFlip);
   $(".sd-whatif-slider").disabled = !able;
   const own = timeline.run.settings.leniency || 0, at = whatIf === null ? own : whatIf;
   $(".sd-whatif-slider").value = at;

@@ -30,7 +30,7 @@ function drawPredict(predictor, timeline, state, words, answer) {
   box.hidden = !predictor.on;
   if (box.hidden) return;
   const guessed = predictor.guesses.get(state ? state.index : -1), buttons = $(".sd-guesses");
-  const revealed = state && (state.emit || state.kind === "end");
+  const revealed = Boolean(state && state.emit);
   const wanted = asking && guessed === undefined ? state.checks.length + 1 : 0;
   if (buttons.children.length !== wanted) {
     buttons.replaceChildren(...Array.from({ length: wanted }, (_, kept) => {
@@ -45,7 +45,7 @@ function drawPredict(predictor, timeline, state, words, answer) {
   const shown = (x) => x.toFixed(1);
   const says = !state ? "" : asking && guessed === undefined ? fill(words.ask, { n: state.checks.length })
     : guessed === undefined ? words.wait
-    : !revealed ? fill(words.guessed, { guess: guessed })
+    : !revealed ? fill(state.kind === "end" ? words.cut : words.guessed, { guess: guessed })
     : fill(words.revealed, { guess: guessed, kept: timeline.cycles[state.index].emit.accepted });
   setText($(".sd-predict-says"), says);
   setText($(".sd-score"), score.n ? fill(words.score, { n: score.n, off: shown(score.off), blind: shown(score.blind) }) : "");

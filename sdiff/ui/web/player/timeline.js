@@ -6,13 +6,13 @@ const MASKED = -1;
 const PACE = { run: 600, prefill: 700, denoise: 350, verify: 600, verdict: 220, emit: 700, token: 120, end: 0 }; // ms at 1x
 
 function newTimeline() {
-  return { source: "recorded", run: null, end: null, pieces: {}, frames: [], cycles: [] };
+  return { source: "recorded", name: "", run: null, end: null, pieces: {}, frames: [], cycles: [] };
 }
 
 // Adds one event. Frames point into cycles by counts, so they stay true while the cycle grows.
 function append(timeline, event) {
   const add = {
-    source: () => { timeline.source = event.source; },
+    source: () => { timeline.source = event.source; timeline.name = event.name || ""; },
     run: () => { timeline.run = event; pushFrame(timeline, "run", event); },
     pieces: () => Object.assign(timeline.pieces, event.pieces),
     prefill: () => pushFrame(timeline, "prefill", event),

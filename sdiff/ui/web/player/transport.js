@@ -54,7 +54,7 @@ function makeTransport(timeline, show, waits) {
   };
   t.actions = { toggle: t.toggle, back: step(-1), forward: step(1), backCycle: cycle(-1), forwardCycle: cycle(1), rejection: keys.n };
   t.elsewhere = (event) => event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.isContentEditable
-    || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+    || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || Boolean(event.target.closest("[role=tab], .sd-text"));
   // Keys belong to the player unless the person is typing or operating another control, or has switched them off.
   t.key = (event) => {
     if (!t.keys || t.elsewhere(event)) return;

@@ -38,12 +38,14 @@ function timeTo(lane, n) {
   return null;
 }
 
-// The lanes over the same distance: as many tokens as the shortest answer has. Ratios are to the first lane, plain decoding.
+// The lanes that came to their own end, over the same distance: as many tokens as the shortest answer has. Ratios are to plain decoding.
+// Null unless plain decoding and the chosen setting are among them.
 function standings(lanes) {
-  const done = lanes.filter((lane) => lane.end && lane.marks.length);
+  const done = lanes.filter((lane) => lane.end && ["eos", "limit", "context"].includes(lane.end.reason) && lane.marks.length);
   const n = Math.min(...done.map(written));
-  if (!done.length || !(n > 0)) return null;
+  if (!["plain", "chosen"].every((name) => done.some((lane) => lane.name === name)) || !(n > 0)) return null;
   const rows = done.map((lane) => ({ lane, ms: timeTo(lane, n), tokens: written(lane), whole: duration(lane), tau: written(lane) / lane.marks.length }));
-  for (const row of rows) row.ratio = rows[0].ms / row.ms;
+  const plain = rows.find((row) => row.lane.name === "plain");
+  for (const row of rows) row.ratio = plain.ms / row.ms;
   return { n, rows };
 }

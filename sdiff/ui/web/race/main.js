@@ -1,7 +1,8 @@
 // Wires the race: lanes, one clock, the table. In scope: element, props, watch. All text goes through textContent.
 
 const words = props.words, SPEEDS = [0.1, 0.25, 0.5, 1, 2];
-const race = { lanes: [], text: "", now: 0, playing: true, speed: 0.5, rows: [] };
+const still = matchMedia("(prefers-reduced-motion: reduce)").matches; // then the end is shown, and Start is the person's to press
+const race = { lanes: [], text: "", now: 0, playing: !still, speed: 0.5, rows: [] };
 
 const seconds = (ms) => (ms / 1000).toFixed(2) + " s";
 const perSecond = (tokens, ms) => (ms > 0 ? ((1000 * tokens) / ms).toFixed(1) : "–");
@@ -10,7 +11,8 @@ function read(text) {
   const grew = race.text && text.startsWith(race.text);
   race.text = text;
   race.lanes = lanesOf(text.slice(0, text.lastIndexOf("\n") + 1));
-  if (!grew) Object.assign(race, { now: 0, playing: true });
+  if (!grew) Object.assign(race, { now: 0, playing: !still });
+  if (still) race.now = longest(race.lanes);
   makeLanes();
   show();
 }
@@ -66,7 +68,7 @@ function show() {
 function drawStandings(result) {
   $(".rc-table").hidden = !result;
   if (!result) return setText($(".rc-verdict"), "");
-  const last = result.rows[result.rows.length - 1], ratio = (x) => x.toFixed(2);
+  const last = result.rows.find((row) => row.lane.name === "chosen"), ratio = (x) => x.toFixed(2);
   setText($(".rc-verdict"), fill(last.ratio >= 1.05 ? words.helps : last.ratio > 0.95 ? words.even : words.hurts, { n: result.n, ratio: ratio(last.ratio), inverse: ratio(1 / last.ratio) }));
   const head = el("thead"), body = el("tbody"), line = (tag, cells) => {
     const tr = el("tr");
