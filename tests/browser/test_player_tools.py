@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import json
 from dataclasses import replace
@@ -324,3 +325,14 @@ def test_a_pinned_run_stays_in_step(page, trace):
     expect(page.locator(".sd-pinned")).to_be_visible()
     page.locator(".sd-pin").click()
     expect(page.locator(".sd-pinned")).to_be_hidden()
+
+
+def test_the_cycles_of_a_run_are_there_as_csv(page, trace):
+    with page.expect_download() as download:
+        page.locator(".sd-rounds").click()
+    rows = list(csv.DictReader(Path(download.value.path()).open(encoding="utf-8")))
+    emits = trace.of(Emit)
+    assert [int(row["accepted"]) for row in rows] == [e.accepted for e in emits]
+    assert sum(int(row["tokens"]) for row in rows) == len(trace.tokens)
+    assert sum(int(row["by_leniency"]) for row in rows) == sum(v.lenient for v in trace.of(Verdict))
+    assert [float(row["verify_ms"]) for row in rows] == [v.ms for v in trace.of(Verify)]

@@ -16,6 +16,17 @@ function saveRun(text, timeline) {
   download("run.json", "application/json", head + ', "events": [\n' + events.join(",\n") + "\n]}\n");
 }
 
+// One row per finished cycle; milliseconds are measured, the mean TV is of the examined positions.
+function cycleRows(timeline) {
+  const head = ["cycle", "drafted", "accepted", "by_leniency", "extra", "tokens", "draft_ms", "verify_ms", "examine_ms", "mean_tv"];
+  const rows = timeline.cycles.filter((cycle) => cycle.verify && cycle.emit).map(({ number, verify, verdicts, emit }) => {
+    const tv = verdicts.reduce((sum, verdict) => sum + verdict.tv, 0) / verdicts.length;
+    return [number, verify.tokens.length, emit.accepted, verdicts.filter((verdict) => verdict.lenient).length, emit.extra, emit.tokens.length,
+            verify.draft_ms, verify.ms, emit.ms, verdicts.length ? tv : ""];
+  });
+  return [head, ...rows].map((row) => row.join(",")).join("\r\n") + "\r\n";
+}
+
 // `page`: the whole lesson page of lesson.py with a place for the run.
 function saveLesson(page, text, timeline) {
   const lines = text.trim().split("\n").filter((line) => !line.startsWith('{"kind":"source"'));
@@ -43,10 +54,10 @@ const EXPECTED = {
   run: { prompt: "string", prompt_tokens: "array", settings: "object", models: "object", machine: "object" },
   pieces: { pieces: "object" }, prefill: { ms: "number" },
   denoise: { cycle: "number", step: "number", steps: "number", canvas: "array", fixed: "array", ms: "number" },
-  verify: { cycle: "number", tokens: "array", fixed_at: "array", ms: "number" },
+  verify: { cycle: "number", tokens: "array", fixed_at: "array", draft_ms: "number", ms: "number" },
   verdict: { cycle: "number", position: "number", token: "number", p: "number", q: "number", f: "number", u: "number", keep: "number",
              tv: "number", accepted: "boolean", lenient: "boolean", top_p: "array", top_q: "array" },
-  emit: { cycle: "number", tokens: "array", accepted: "number", extra: "string", text: "string", p: "number", residual: "number", top_p: "array" },
+  emit: { cycle: "number", tokens: "array", accepted: "number", extra: "string", text: "string", ms: "number", p: "number", residual: "number", top_p: "array" },
   end: { reason: "string", text: "string", tokens: "array", error: "string" },
 };
 const LARGEST = 256; // columns and steps that can be drawn

@@ -94,7 +94,7 @@ function drawTransport(state) {
   scrub.setAttribute("aria-valuetext", $(".sd-caption").textContent);
   $(".sd-speed").value = String(transport.speed);
   $(".sd-follow").checked = transport.follow;
-  $(".sd-save").disabled = $(".sd-lesson").disabled = !timeline.end;
+  $(".sd-save").disabled = $(".sd-rounds").disabled = $(".sd-lesson").disabled = !timeline.end;
   $(".sd-pin").disabled = !timeline.end && !pin.timeline;
   const at = state ? (state.at < 1000 ? milliseconds(state.at) : (state.at / 1000).toFixed(2) + " s") : "";
   const live = transport.follow && !timeline.end; // the head then follows the decoder, not the pace
@@ -214,6 +214,7 @@ function wire() {
   };
   setText($(".sd-pin"), words.pin.on);
   $(".sd-save").onclick = () => saveRun(consumed, timeline);
+  $(".sd-rounds").onclick = () => download("cycles.csv", "text/csv", cycleRows(timeline));
   $(".sd-lesson").onclick = keepLesson;
   $(".sd-lesson").hidden = !server;
   $(".sd-open").onchange = (event) => openFile(event.target);
@@ -229,7 +230,7 @@ function wire() {
   $(".sd-whatif-go").onclick = () => transport.seek(flips(timeline, whatIf).first.frame);
   $(".sd-table").ontoggle = () => drawCycleTable(timeline, stateNow(), states, words.table);
   for (const [selector, word] of [[".sd-title", "title"], [".sd-empty", "empty"], [".sd-follow-word", "follow"], [".sd-save", "save"],
-                                  [".sd-lesson", "lesson"], [".sd-rejection", "rejection"], [".sd-still-word", "still"], [".sd-present", "present"], [".sd-predict-word", "predictOn"],
+                                  [".sd-lesson", "lesson"], [".sd-rounds", "rounds"], [".sd-rejection", "rejection"], [".sd-still-word", "still"], [".sd-present", "present"], [".sd-predict-word", "predictOn"],
                                   [".sd-open-word", "openRun"], [".sd-keys-word", "keysOn"], [".sd-table summary", "cycleTable"],
                                   [".sd-whatif-label", "whatIfLabel"], [".sd-whatif-go", "whatIfGo"], [".sd-whatif-reset", "whatIfReset"],
                                   [".sd-keys summary", "keys"], [".sd-legend-title", "legend"], [".sd-ahead-note", "ahead"], [".sd-coin-note", "coins"]]) setText($(selector), words[word]);
