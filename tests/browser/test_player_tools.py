@@ -330,7 +330,7 @@ def test_a_pinned_run_stays_in_step(page, trace):
 def test_the_cycles_of_a_run_are_there_as_csv(page, trace):
     with page.expect_download() as download:
         page.locator(".sd-rounds").click()
-    rows = list(csv.DictReader(Path(download.value.path()).open(encoding="utf-8")))
+    rows = list(csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8").splitlines()))
     emits = trace.of(Emit)
     assert [int(row["accepted"]) for row in rows] == [e.accepted for e in emits]
     assert sum(int(row["tokens"]) for row in rows) == len(trace.tokens)
