@@ -21,9 +21,13 @@ def _inside_script(value: object) -> str:
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
 
 
-@functools.cache
 def lesson_page(_: object = None) -> str:
-    """The page with PLACE where the player's value belongs, as a JSON string."""
+    """The page with PLACE where the player's value belongs, as a JSON string. The argument is what a server function is always given."""
+    return _page()
+
+
+@functools.cache
+def _page() -> str:
     html, css, script, props = player_parts()
     return f"""<!doctype html>
 <html lang="{strings.LANGUAGE}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

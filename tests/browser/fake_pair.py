@@ -78,7 +78,7 @@ class _Run:
         return t.Run(prompt=r.prompt, prompt_tokens=(0, 1, 2), lossless=exact,
                      settings={**{n: getattr(r, n) for n in names}, "native": KNOBS[r.rule].native(r.leniency)},
                      models={"verifier": "a pretend verifier", "drafter": "pretend drafter"},
-                     machine={"name": "a pretend machine", "threads": 1, "dtype": "float32"})  # fmt: skip
+                     machine={"name": "a pretend machine", "threads": 1, "dtype": "float32", "plain_ms": 6.0})  # fmt: skip
 
     def prefill(self) -> t.Prefill:
         return t.Prefill(tokens=2, ms=21.5, at=self.clock(21.5))

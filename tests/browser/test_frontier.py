@@ -127,6 +127,7 @@ def redrawn(page: Page, act) -> None:
 
 def test_a_click_on_a_point_picks_it(look, frontier, picture):
     page = look(frontier)
+    page.locator(".fr-plot").evaluate("e => e.scrollIntoView({block: 'center'})")
     box = page.evaluate(
         """() => { const box = document.querySelector('.fr-plot'), k = box.data.findIndex(t => t.customdata && t.mode === 'markers+text'), i = 2;
         const a = box._fullLayout, r = box.getBoundingClientRect(), t = box.data[k];

@@ -33,13 +33,13 @@ def scrub(page: Page, k: int) -> None:
     page.locator(".sd-scrub").evaluate("(e, k) => { e.value = k; e.dispatchEvent(new Event('input', {bubbles: true})); }", k)
 
 
-def test_first_paint_plays_the_recording_within_two_seconds(visit, app):
+def test_first_paint_plays_the_recording_within_three_seconds(visit, app):
     page = visit(app, wait=False)
     page.wait_for_function("() => Number(document.querySelector('#player .sd')?.dataset.frame) >= 1", timeout=10_000)
     first_frame_ms = page.evaluate("() => performance.now()")
     expect(page.locator(".sd-badge")).to_have_text("RECORDED")
     page.wait_for_function("() => document.querySelector('#player .sd-chip[data-state=masked]')")
-    assert first_frame_ms < PATIENCE * 2000 + 600  # the first picture stands 600 ms before the second frame
+    assert first_frame_ms < PATIENCE * 3000 + 600  # the first picture stands 600 ms before the second frame
 
 
 def test_state_at_a_frame_does_not_depend_on_the_path(page):

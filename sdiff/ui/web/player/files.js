@@ -30,7 +30,7 @@ function cycleRows(timeline) {
 // `page`: the whole lesson page of lesson.py with a place for the run.
 function saveLesson(page, text, timeline) {
   const lines = text.trim().split("\n").filter((line) => !line.startsWith('{"kind":"source"'));
-  const value = JSON.stringify(['{"kind":"source","source":"recorded","run":0}', ...lines, ""].join("\n")).replace(/</g, "\\u003c");
+  const value = JSON.stringify(['{"kind":"source","source":"recorded","run":0,"name":""}', ...lines, ""].join("\n")).replace(/</g, "\\u003c");
   download("lesson.html", "text/html", page.replace("/*the run*/" + "null", () => value));
 }
 
@@ -47,7 +47,7 @@ function openedRun(text, words) {
     trial.frames.forEach((_, k) => caption(trial, stateAt(trial, k), props.words.captions));
   } catch { throw new Error(words.broken); }
   const escaped = (event) => JSON.stringify(event).replace(/</g, "\\u003c");
-  return ['{"kind":"source","source":"opened","run":0}', ...data.events.map(escaped), ""].join("\n");
+  return ['{"kind":"source","source":"opened","run":0,"name":""}', ...data.events.map(escaped), ""].join("\n");
 }
 
 const EXPECTED = {
