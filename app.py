@@ -25,9 +25,8 @@ def port(text: str) -> int:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Watch a language model decode with a diffusion drafter.")
-    parser.add_argument(
-        "--host", default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"), help="address to listen on; 0.0.0.0 for the whole network"
-    )
+    host = os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")
+    parser.add_argument("--host", default=host, help="address to listen on; 0.0.0.0 for the whole network")
     parser.add_argument(
         "--measure", action=argparse.BooleanOptionalAction, help="offer a sweep of this machine (default: on 127.0.0.1 only)"
     )

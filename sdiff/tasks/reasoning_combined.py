@@ -136,7 +136,7 @@ step the amount of water now = y + c litres
 end the tank contains {r} litres now.
 plain
 
-train: three sides: a 30-58, b 30-58, c 30-58
+train: three sides: a 20-38, b 20-38, c 20-38
 story A {ground} has three sides. They are {a}, {b} and {c} metres long.
 story The three sides of a {ground} measure {a} metres, {b} metres and {c} metres.
 ask How long is a fence all around it, in metres?
