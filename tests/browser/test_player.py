@@ -169,7 +169,7 @@ def test_loading_and_failure_keep_the_recording(visit, serve, recorded):
     page = visit(serve(load, recorded))
     expect(page.locator("#status")).to_contain_text("Downloading the verifier, 25%")
     seen.set()
-    expect(page.locator("#status")).to_contain_text("No network: connect to the internet", timeout=10_000)
+    expect(page.locator("#status")).to_contain_text("No network: connect to the internet", timeout=30_000)
     before = frame(page)
     page.wait_for_function(f"() => Number(document.querySelector('#player .sd').dataset.frame) !== {before}")
 
