@@ -233,7 +233,7 @@ def record_command(args: argparse.Namespace) -> int:
 
 def add_lesson_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `lesson`."""
-    parser.add_argument("run", type=Path, help="a run, as saved by the page or printed by `decode --json`")
+    parser.add_argument("trace", metavar="run", type=Path, help="a run, as saved by the page or printed by `decode --json`")
     parser.add_argument("--out", type=Path, default=Path("lesson.html"), help="file to write (default lesson.html)")
 
 
@@ -242,9 +242,9 @@ def lesson_command(args: argparse.Namespace) -> int:
     from sdiff.ui.lesson import lesson
 
     try:
-        args.out.write_text(lesson(Trace.from_json(args.run.read_text(encoding="utf-8"))), encoding="utf-8")
+        args.out.write_text(lesson(Trace.from_json(args.trace.read_text(encoding="utf-8"))), encoding="utf-8")
     except (TraceError, UnicodeDecodeError) as error:
-        Console(stderr=True).print(Text(f"{args.run.name} cannot be read: {error}", style="red"))
+        Console(stderr=True).print(Text(f"{args.trace.name} cannot be read: {error}", style="red"))
         return 1
     return 0
 

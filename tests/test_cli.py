@@ -95,3 +95,15 @@ def test_the_plain_baseline_and_a_limit_of_zero(capsys):
     assert "τ = 1.00" in capsys.readouterr().out
     assert main(["decode", "Hi", "--max-tokens", "0"]) == 0
     assert "0 tokens in 0 cycles" in capsys.readouterr().out
+
+
+def test_a_lesson_is_written_from_a_run_and_other_files_are_refused(tmp_path, capsys):
+    from sdiff.__main__ import main
+    from sdiff.ui.recordings import RECORDED
+
+    run, out = min(RECORDED.glob("*.json")), tmp_path / "lesson.html"
+    assert main(["lesson", str(run), "--out", str(out)]) == 0
+    assert "<!doctype html>" in out.read_text(encoding="utf-8")
+    (tmp_path / "no.json").write_text("hello", encoding="utf-8")
+    assert main(["lesson", str(tmp_path / "no.json"), "--out", str(out)]) == 1
+    assert "cannot be read" in capsys.readouterr().err
