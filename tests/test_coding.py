@@ -175,16 +175,16 @@ def test_grade_is_total_and_runs_nothing_without_code(text, forged):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coding_grade.sandbox, "run", stand_in)
-        assert not coding.grade(item, text).right
+        assert not coding_grade.grade(item, text).right
         assert bool(ran) == bool(find_code(text))
-        assert not coding.grade(item, f"```python\n{text}x").right
+        assert not coding_grade.grade(item, f"```python\n{text}x").right
 
 
 @pytest.mark.usefixtures("sandboxed")
 def test_graded_in_the_sandbox():
     for split in SPLITS:
         for item in islice(items("coding", split, 5), 4):
-            verdict = coding.grade(item, item.solution)
+            verdict = coding_grade.grade(item, item.solution)
             assert verdict.right, (item, verdict)
     name = item.key["name"]
     wrong = {
@@ -198,7 +198,7 @@ def test_graded_in_the_sandbox():
         "print(input())": "EOFError",
     }
     for code, why in wrong.items():
-        verdict = coding.grade(item, f"```python\n{code}\n```")
+        verdict = coding_grade.grade(item, f"```python\n{code}\n```")
         assert not verdict.right
         assert why in verdict.why
-    assert coding.grade(item, item.solution.replace("```python\n", "```python\nprint('hello')\n")).right
+    assert coding_grade.grade(item, item.solution.replace("```python\n", "```python\nprint('hello')\n")).right

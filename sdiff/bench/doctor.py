@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from sdiff import limits
-from sdiff.bench.command import where
+from sdiff.bench.machine import where
 from sdiff.measures import statistics
 from sdiff.pairs import load_pair
 from sdiff.request import Request

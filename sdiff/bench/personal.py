@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from sdiff import bundled
-from sdiff.bench.command import QUICK, where
-from sdiff.bench.settings import Setting, grid
+from sdiff.bench.machine import where
+from sdiff.bench.settings import QUICK, Setting, grid
 from sdiff.bench.speed import CHUNK
 from sdiff.bench.store import MACHINE, Store
 from sdiff.bench.sweep import Clock, measure_speed

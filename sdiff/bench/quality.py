@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from sdiff.acceptance import Interpolation, Rule
-from sdiff.bench.settings import Setting
+from sdiff.bench.settings import SEED, Setting, seed_of
 from sdiff.decode import Plan, decode
 from sdiff.drafters import NoDrafter
 from sdiff.fidelity import divergence
@@ -22,11 +22,11 @@ from sdiff.network import BlockDenoiser
 from sdiff.pairs import make_drafter, ruled
 from sdiff.policy import Banked
 from sdiff.sampling import Dice, Shape
-from sdiff.tasks import grade, items
+from sdiff.tasks import Grade, Item, items
 from sdiff.trace import Emit, End, Event, Verdict
 from sdiff.verifier import Llama
 
-SEED, LANES, CONTEXT = 3, 32, 448
+LANES, CONTEXT = 32, 448
 MOST = {"reasoning": 200, "coding": 200, "chat": 96}  # new tokens
 
 
@@ -92,13 +92,17 @@ def repeated(tokens: Sequence[int], n: int = 4) -> int:
 
 
 class Bench:
-    """Loaded models and the tokenizer, and the decodes of one setting. `encode` gives a prompt's token ids, `eos` end an answer."""
+    """Loaded models and the tokenizer, and the decodes of one setting. `encode` gives a prompt's token ids, `eos` end an answer.
+
+    `grade` is `sdiff.tasks.grading.grade`, handed in so that only those who have answers graded reach the sandbox.
+    """
 
     def __init__(
         self, model: Llama, network: BlockDenoiser, scale: float, tokenizer: Any, encode: Callable[[str], list[int]], eos: Collection[int], temperature: float,
+        grade: Callable[[Item, str], Grade],
     ) -> None:  # fmt: skip
         self.together = Together(model, network, scale, LANES, CONTEXT)
-        self.tokenizer, self.encode, self.eos, self.shape = tokenizer, encode, eos, Shape(temperature)
+        self.tokenizer, self.encode, self.eos, self.shape, self.grade = tokenizer, encode, eos, Shape(temperature), grade
         self.vocabulary, self.device = model.d.vocabulary, model.embedding.device
 
     def outcomes(self, setting: Setting, problems: range, split: str = "test") -> Iterator[Outcome | Failure]:
@@ -106,7 +110,7 @@ class Bench:
         asked = islice(enumerate(items(setting.task, split, SEED)), problems.start, problems.stop)
         return self.together.run(self._job(setting, i, item) for i, item in asked)
 
-    def _job(self, setting: Setting, i: int, item: Any) -> Callable[[LaneVerifier, LaneDenoiser], Outcome | Failure]:
+    def _job(self, setting: Setting, i: int, item: Item) -> Callable[[LaneVerifier, LaneDenoiser], Outcome | Failure]:
         plan = Plan(setting.gamma if setting.noise else 0, max(1, setting.steps), MOST[item.task], self.eos, False)
 
         def run(verifier: LaneVerifier, denoiser: LaneDenoiser) -> Outcome | Failure:
@@ -124,7 +128,7 @@ class Bench:
 
             def decoding(rule: Rule) -> Iterator[Event]:
                 observed.append(Observed(rule))
-                prompt, dice = self.encode(item.prompt), Dice(SEED * 1_000_003 + i)
+                prompt, dice = self.encode(item.prompt), Dice(seed_of(i))
                 return decode(verifier, drafter, observed[0], self.shape, prompt, plan, dice)
 
             events: list[Event] = []
@@ -145,7 +149,7 @@ class Bench:
                     fresh = []
             end: End = events[-1]
             stats = statistics(events, setting.gamma)
-            right = None if item.task == "chat" else grade(item, self.tokenizer.decode(end.tokens, skip_special_tokens=True)).right
+            right = None if item.task == "chat" else self.grade(item, self.tokenizer.decode(end.tokens, skip_special_tokens=True)).right
             counts = (tuple(stats[key][: setting.gamma]) for key in ("drafted", "examined", "accepted"))
             return Outcome(i, right, end.reason == "eos", stats["tokens"], stats["cycles"], tv, kl, nll, repeated(end.tokens), *counts)
 

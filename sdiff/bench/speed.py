@@ -13,8 +13,7 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
-from sdiff.bench.quality import SEED
-from sdiff.bench.settings import Setting
+from sdiff.bench.settings import Setting, seed_of
 from sdiff.measures import statistics
 from sdiff.pairs import Pair
 from sdiff.request import Request
@@ -28,9 +27,9 @@ CHUNK = 8  # settings between two runs of plain decoding
 def request(setting: Setting, item: Item, problem: int, tokens: int = TOKENS) -> Request:
     """What a visitor would ask for to see this row."""
     if not setting.noise:
-        return Request(item.prompt, plain=True, seed=SEED * 1_000_003 + problem, max_tokens=tokens)
+        return Request(item.prompt, plain=True, seed=seed_of(problem), max_tokens=tokens)
     return Request(item.prompt, setting.noise, setting.steps, setting.leniency, setting.rule, setting.proposal, setting.gamma,
-                   seed=SEED * 1_000_003 + problem, max_tokens=tokens)  # fmt: skip
+                   seed=seed_of(problem), max_tokens=tokens)  # fmt: skip
 
 
 def timed(pair: Pair, asked: Request) -> dict[str, Any]:

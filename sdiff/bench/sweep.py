@@ -8,8 +8,8 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
-from sdiff.bench.quality import SEED, Bench, Failure, Outcome
-from sdiff.bench.settings import Setting
+from sdiff.bench.quality import Bench, Failure, Outcome
+from sdiff.bench.settings import SEED, Setting
 from sdiff.bench.speed import Engine, interleaved
 from sdiff.bench.store import MACHINE, Store
 from sdiff.pairs import Pair

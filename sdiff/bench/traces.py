@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
-from sdiff.bench.quality import SEED
-from sdiff.bench.settings import Setting
+from sdiff.bench.settings import SEED, Setting
 from sdiff.bench.speed import request
 from sdiff.bench.sweep import Clock
 from sdiff.pairs import Pair

@@ -1,4 +1,4 @@
-"""What the pair is asked to do: seeded problems with worked solutions, and graders. Knows text; refuses to know models.
+"""What the pair is asked to do: seeded problems with worked solutions. Knows text; refuses to know models, and how answers are graded.
 
 Splits are disjoint twice: a family of problems belongs to one split, and so does every draw of its parameters.
 """
@@ -16,6 +16,12 @@ from typing import Any
 SPLITS = ("train", "validation", "test")
 TASKS = ("reasoning", "coding", "chat")
 EXTRA = ("humaneval",)  # only where its package is installed, and only to test
+MODULES = {
+    "reasoning": "sdiff.tasks.reasoning",
+    "coding": "sdiff.tasks.coding",
+    "chat": "sdiff.tasks.chat",
+    "humaneval": "sdiff.tasks.humaneval",
+}  # imported when problems are drawn: to know the names of tasks is cheap
 
 
 @dataclass(frozen=True)
@@ -69,22 +75,10 @@ def mixed(families: list[tuple[str, Callable[[random.Random], Item | None]]], se
             yield item
 
 
-def _module(name: str) -> Any:
-    """The module of a task; imported only now, since the graders bring the sandbox along. Raises ValueError."""
-    if name not in TASKS + EXTRA:
-        raise ValueError(f"unknown task {name}; there are {', '.join(TASKS + EXTRA)}")
-    return importlib.import_module(f"sdiff.tasks.{name}")
-
-
 def items(task: str, split: str, seed: int) -> Iterator[Item]:
     """Endless problems of one task and split, each family equally often. Raises ValueError on an unknown name."""
+    if task not in MODULES:
+        raise ValueError(f"unknown task {task}; there are {', '.join(MODULES)}")
     if split not in SPLITS:
         raise ValueError(f"unknown split {split}; there are {', '.join(SPLITS)}")
-    return mixed(_module(task).families(split), seed)
-
-
-def grade(item: Item, answer: str) -> Grade:
-    """Grade an answer. Coding answers run in the sandbox. Raises ValueError for a task without a grader."""
-    if not hasattr(_module(item.task), "grade"):
-        raise ValueError(f"{item.task} has no grader")
-    return _module(item.task).grade(item, answer)
+    return mixed(importlib.import_module(MODULES[task]).families(split), seed)

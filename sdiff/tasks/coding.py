@@ -14,11 +14,8 @@ from random import Random
 
 from sdiff.tasks import Item, drawn, shares, split_of
 from sdiff.tasks.coding_composed import Problem, choose, composed, fill, tested
-from sdiff.tasks.coding_grade import grade
 from sdiff.tasks.coding_specs import WORDS, Way, lines
 from sdiff.tasks.coding_written import CLASSES, FUNCTIONS, ROLES, Class, Function
-
-__all__ = ["builders", "families", "grade", "pieces", "request", "solution", "wordings"]
 
 FRAMES = (
     "Write a Python function `$sig` that returns $what.",

@@ -15,12 +15,14 @@ from typing import Any
 import torch
 
 from sdiff import bundled
-from sdiff.bench.quality import SEED, Bench
+from sdiff.bench.quality import Bench
 from sdiff.bench.readme import between
+from sdiff.bench.settings import SEED
 from sdiff.bench.store import Store
 from sdiff.bench.sweep import Clock, measure_quality
 from sdiff.fetch import cache_folder, sha256
 from sdiff.pairs import Request, choose, load_pair, machine
+from sdiff.tasks.grading import grade
 from sdiff.training import adapter, corpus, drafter, evaluate, trials
 
 CHAT_ROWS = {"train": 520, "validation": 60, "test": 300}
@@ -185,7 +187,7 @@ def measure(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, 
     print(json.dumps({"chat": results["chat"], "step_cost": results["step_cost"]}), flush=True)
     network, card = bundled.load_drafter(model, args.out / "drafters", device, dtype)
     scale = card["training_temperature"]
-    bench = Bench(model, network, scale, tokenizer, partial(pair.encode, raw=False), pair.eos(), scale)
+    bench = Bench(model, network, scale, tokenizer, partial(pair.encode, raw=False), pair.eos(), scale, grade)
     stored, where = Store(args.out / "frontier"), {**where, "date": datetime.date.today().isoformat(), "seed": SEED, "temperature": scale}
     stored.forget(models)
     if not measure_quality(bench, stored, models, where, [(evaluate.settings(), args.n)], Clock(args.minutes)):
