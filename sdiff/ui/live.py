@@ -82,6 +82,7 @@ class Visitors:
         self.engine = engine
         self.finished: Callable[[str, Trace], Any] = lambda page, trace: None  # told of every run that came to its end
         self._stops: dict[str, threading.Event] = {}
+        self._ran: set[str] = set()
         self._early: dict[str, float] = {}  # stops that overtook their run on a busy server, and when
 
     def stop(self, page: str) -> None:
@@ -92,12 +93,19 @@ class Visitors:
             now = time.monotonic()
             self._early = {p: at for p, at in self._early.items() if now - at < EARLY_SECONDS} | {page: now}
 
-    def busy(self, page: str) -> bool:
-        """Is a run of this page waiting or decoding?"""
-        return page in self._stops
+    def ran(self, page: str) -> bool:
+        """Has this page asked for a run since it was opened? From then on runs write its status line."""
+        return page in self._ran
+
+    def forget(self, page: str) -> None:
+        """The page was closed: stop its run and keep nothing of it."""
+        self.stop(page)
+        self._ran.discard(page)
 
     async def run(self, page: str, request: Request, told: bool = True) -> AsyncGenerator[Update, None]:
         """Wait for the models and the line, then stream the run. A new run of a page replaces its old one. `told`: report it as `finished`."""
+        if told:
+            self._ran.add(page)
         early = self._early.pop(page, None)
         if page in self._stops:
             self.stop(page)

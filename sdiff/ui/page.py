@@ -193,7 +193,7 @@ def _stopper(visitors: Visitors) -> Any:
 
 def _closer(visitors: Visitors, front: Frontier | None) -> Any:
     async def close(page: gr.Request) -> None:
-        visitors.stop(page.session_hash or "")
+        visitors.forget(page.session_hash or "")
         if front:
             front.own.forget(page.session_hash or "")
 
@@ -233,11 +233,11 @@ def _note(*values: Any) -> tuple[str, str]:
 def _follow_loading(visitors: Visitors, problem: str) -> Any:
     async def follow(page: gr.Request) -> AsyncIterator[str]:
         engine = visitors.engine
-        while not visitors.busy(page.session_hash or ""):  # a run writes the status line itself
+        over = False
+        while not over and not visitors.ran(page.session_hash or ""):  # a run writes the status line itself, and its last word stays
+            over = engine.ready or bool(engine.error)  # asked before the sentence is made: the last one must tell how it ended
             tone, sentence = engine.status()
             yield f"{tone}:{sentence} {problem or RECORDING_NOTE.get(tone, '')}"
-            if engine.ready or engine.error:
-                return
             await anyio.sleep(POLL_SECONDS)
 
     return follow
