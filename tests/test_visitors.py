@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import aclosing
 from types import SimpleNamespace
 
 import pytest
@@ -135,23 +136,29 @@ def test_leaving_while_waiting_gives_up_the_place():
 
 def test_two_visitors_wait_their_turn():
     pair = Scripted(endless)
-    visitors = Visitors(ready(pair))
+    visitors, updates = Visitors(ready(pair)), []
 
-    async def scenario() -> list[Update]:
+    async def watch() -> None:
+        async with aclosing(visitors.run("b", Request(prompt="p"))) as run:
+            async for update in run:
+                updates.append(update)
+
+    async def scenario() -> None:
         first = asyncio.create_task(collect(visitors, "a"))
         while not pair.active:
             await asyncio.sleep(0.01)
-        second = asyncio.create_task(collect(visitors, "b"))
-        await asyncio.sleep(0.1)
+        second = asyncio.create_task(watch())
+        while not updates:
+            await asyncio.sleep(0.01)
         visitors.stop("a")
         await first
-        await asyncio.sleep(0.4)
+        while not updates[-1].trace:
+            await asyncio.sleep(0.01)
         visitors.stop("b")
-        return await second
+        await second
 
-    updates = run_async(scenario())
+    run_async(scenario())
     assert updates[0].sentence == strings.WAITING_LINE.format(ahead=1)
-    assert any(u.trace for u in updates)
     assert pair.worst == 1
 
 
