@@ -26,7 +26,7 @@ from sdiff.tasks.grading import grade
 from sdiff.training import adapter, corpus, drafter, evaluate, trials
 
 CHAT_ROWS = {"train": 520, "validation": 60, "test": 300}
-CORPUS_ROWS = 3000
+CORPUS_ROWS = 6000
 
 
 def shard(text: str) -> tuple[int, int]:
