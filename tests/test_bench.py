@@ -308,9 +308,9 @@ def test_a_spent_budget_or_a_stop_keeps_what_is_finished(tmp_path):
 
     bench, stages_ = SimpleNamespace(outcomes=outcomes), [([ONE, Setting("coding")], 130), ([ONE], 150)]
     clock = Clock(5, stop=lambda: len(calls) >= 3)
-    assert not measure_quality(bench, store, MODELS, WHERE, stages_, clock, said.append)
+    assert not measure_quality(bench, WHERE, store, MODELS, stages_, clock, said.append)
     assert [(s.task, p) for s, p in calls] == [("reasoning", range(100)), ("reasoning", range(100, 130)), ("coding", range(100))]
-    assert measure_quality(bench, Store(tmp_path), MODELS, WHERE, stages_, Clock(5), said.append)
+    assert measure_quality(bench, WHERE, Store(tmp_path), MODELS, stages_, Clock(5), said.append)
     assert [p for _, p in calls[3:]] == [range(100, 130), range(130, 150)]
     assert {s.task: len(p) for s, p in Store(tmp_path).done("quality", MODELS).items()} == {"reasoning": 150, "coding": 130}
 

@@ -372,7 +372,7 @@ def test_measured_rows_are_stored_resumed_and_reported(model, answers, tmp_path,
     names = {"verifier": "v", "adapter": "a", "drafter": "d"}
 
     def measure(n: int, minutes: float, models: dict[str, str] = names) -> bool:
-        return measure_quality(bench, Store(tmp_path / "frontier"), models, {"seed": 3, "temperature": 0.7}, [(wanted, n)], Clock(minutes))
+        return measure_quality(bench, {"seed": 3, "temperature": 0.7}, Store(tmp_path / "frontier"), models, [(wanted, n)], Clock(minutes))
 
     assert not measure(3, 0.0)
     assert not tmp_path.joinpath("frontier").exists(), "no time: nothing measured"

@@ -5,19 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 from functools import partial
+from typing import Any
+
+import torch
 
 from sdiff import bundled
-from sdiff.bench import readme, report
+from sdiff.bench import cluster, readme, report
 from sdiff.bench.baselines import ENGINES, runner, to_transformers
 from sdiff.bench.machine import where
 from sdiff.bench.quality import LANES, Bench
-from sdiff.bench.settings import LENIENCIES, QUICK, STEPS, cuts, grid, paper, shown, stages
+from sdiff.bench.settings import LENIENCIES, QUICK, SEED, STEPS, cuts, grid, paper, shown, stages
 from sdiff.bench.store import Store
 from sdiff.bench.sweep import Clock, measure_quality, measure_speed
 from sdiff.bench.traces import record
 from sdiff.fetch import cache_folder
 from sdiff.frontier import Point, choose
-from sdiff.pairs import load_pair
+from sdiff.pairs import Pair, load_pair
 from sdiff.policy import route
 from sdiff.tasks.grading import grade
 
@@ -32,16 +35,21 @@ def bench(args: argparse.Namespace) -> int:
     elif args.quick:
         settings = grid(tasks, QUICK["steps"], QUICK["leniencies"])
         whole = measure_speed(pair, store, models, where(pair, scale), settings, args.prompts, Clock(QUICK["minutes"]))
+    elif args.ray:
+        if args.kind != "quality":
+            raise ValueError("A cluster shares the quality pass only: give --pass quality. Speed is measured on each machine by itself.")
+        cluster.join(args.ray)
+        cores, gpus = torch.get_num_threads(), float(pair.verifier.device.type == "cuda")
+        make = partial(workers_bench, args.device, args.dtype, cores)
+        seen = {"seed": SEED, "temperature": scale}
+        whole = cluster.measure_quality(make, cores, store, models, seen, stages(tasks, args.n), Clock(args.minutes), gpus)
     else:
         share = args.minutes / (2 if args.kind == "both" else 1)
         whole = True
-        device, dtype = pair.verifier.device, pair.verifier.embedding.dtype
-        model, tokenizer = bundled.load_verifier(device, dtype, adapter=bundled.ADAPTER)
         if args.kind != "speed":
-            network, _ = bundled.load_drafter(model, bundled.DRAFTERS, device, dtype)
-            quality = Bench(model, network, scale, tokenizer, partial(pair.encode, raw=False), pair.eos(), scale, grade)
-            whole &= measure_quality(quality, store, models, {**where(pair, scale), "lanes": LANES}, stages(tasks, args.n), Clock(share))
+            whole &= measure_quality(*quality_bench(pair), store, models, stages(tasks, args.n), Clock(share))
         if args.kind != "quality":
+            model, _ = bundled.load_verifier(pair.verifier.device, pair.verifier.dtype, adapter=bundled.ADAPTER)
             other = to_transformers(model)
             engines = {name: runner(other, scale, sorted(pair.eos()), **options) for name, options in ENGINES.items()}
             settings = [*grid(tasks, STEPS, LENIENCIES), *paper(tasks), *cuts(tasks)]
@@ -51,6 +59,21 @@ def bench(args: argparse.Namespace) -> int:
     print("everything is measured" if whole else "time is up; the same command goes on from here")
     print(f"what it amounts to: python -m sdiff frontier {store.folder}")
     return 0
+
+
+def quality_bench(pair: Pair) -> tuple[Bench, dict[str, Any]]:
+    """The bundled pair's models for many decodes at once, and what is true of the rows."""
+    device, dtype = pair.verifier.device, pair.verifier.dtype
+    model, tokenizer = bundled.load_verifier(device, dtype, adapter=bundled.ADAPTER)
+    network, card = bundled.load_drafter(model, bundled.DRAFTERS, device, dtype)
+    scale = card["training_temperature"]
+    bench = Bench(model, network, scale, tokenizer, partial(pair.encode, raw=False), pair.eos(), scale, grade)
+    return bench, {**where(pair, scale), "lanes": LANES}
+
+
+def workers_bench(device: str, dtype: str, threads: int) -> tuple[Bench, dict[str, Any]]:
+    """As `quality_bench`, from nothing, on a worker of a cluster."""
+    return quality_bench(load_pair(device, dtype, threads=threads))
 
 
 def stored(args: argparse.Namespace) -> tuple[Store, Store, dict[str, str]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -34,33 +34,53 @@ class Clock:
         return f"{max(0.0, self.end - time.monotonic()) / 60:.0f} min left"
 
 
-def measure_quality(
-    bench: Bench, store: Store, models: dict[str, str], where: dict[str, Any], stages: Stages, clock: Clock, say: Say = print
-) -> bool:
-    """Decode what is missing. → is everything there? Numbers of problems are those a setting should have in all."""
-    run, done, whole = None, store.done("quality", models, seed=where["seed"], temperature=where["temperature"]), True
+@dataclass(frozen=True)
+class Slice:
+    """Problems of one setting that are decoded together; `fresh` of them are not stored yet. `label`: how far the sweep is."""
+
+    setting: Setting
+    problems: range
+    fresh: frozenset[int]
+    label: str
+
+
+def slices(done: dict[Setting, set[int]], stages: Stages) -> Iterator[Slice]:
+    """What is missing, in order. Numbers of problems are those a setting should have in all; what was handed out counts as done."""
     for settings, n in stages:
         for i, setting in enumerate(settings, 1):
             have = done.setdefault(setting, set())
             while missing := [k for k in range(n) if k not in have]:
-                if clock.over:
-                    return False
-                if run is None:
-                    run = store.begin("quality", models, where)
-                part, start = range(missing[0], min(n, missing[0] + SLICE)), time.monotonic()
-                outcomes = list(bench.outcomes(setting, part))
-                for failure in (outcome for outcome in outcomes if isinstance(outcome, Failure)):
-                    say(f"{setting.name}, problem {failure.problem}: {failure.error}. It is left out.")
-                    whole = False
-                rows = [{**asdict(setting), **asdict(outcome)} for outcome in outcomes if isinstance(outcome, Outcome)]
-                store.add("quality", run, (row for row in rows if row["problem"] not in have))
+                part = range(missing[0], min(n, missing[0] + SLICE))
+                fresh = frozenset(part) - have
                 have.update(part)
-                if not rows:
-                    continue
-                tokens, cycles = (sum(row[key] for row in rows) for key in ("tokens", "cycles"))
-                right = f", {sum(map(bool, (row['right'] for row in rows)))} right" if rows[0]["right"] is not None else ""
-                say(f"{i} of {len(settings)} to n = {n}: {setting.name}: {len(rows)} problems{right}, τ {tokens / cycles:.2f}, "
-                    f"{time.monotonic() - start:.0f} s; {clock.left()}")  # fmt: skip
+                yield Slice(setting, part, fresh, f"{i} of {len(settings)} to n = {n}")
+
+
+def keep(store: Store, run: int, part: Slice, outcomes: Sequence[Outcome | Failure], seconds: float, clock: Clock, say: Say) -> bool:
+    """Store what a slice gave and tell it. → did every problem decode?"""
+    failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+    for failure in failed:
+        say(f"{part.setting.name}, problem {failure.problem}: {failure.error}. It is left out.")
+    rows = [{**asdict(part.setting), **asdict(outcome)} for outcome in outcomes if isinstance(outcome, Outcome)]
+    store.add("quality", run, (row for row in rows if row["problem"] in part.fresh))
+    if rows:
+        tokens, cycles = (sum(row[key] for row in rows) for key in ("tokens", "cycles"))
+        right = f", {sum(map(bool, (row['right'] for row in rows)))} right" if rows[0]["right"] is not None else ""
+        say(f"{part.label}: {part.setting.name}: {len(rows)} problems{right}, τ {tokens / cycles:.2f}, {seconds:.0f} s; {clock.left()}")
+    return not failed
+
+
+def measure_quality(
+    bench: Bench, where: dict[str, Any], store: Store, models: dict[str, str], stages: Stages, clock: Clock, say: Say = print
+) -> bool:
+    """Decode what is missing. → is everything there?"""
+    run, whole = None, True
+    for part in slices(store.done("quality", models, seed=where["seed"], temperature=where["temperature"]), stages):
+        if clock.over:
+            return False
+        run, start = store.begin("quality", models, where) if run is None else run, time.monotonic()
+        outcomes = list(bench.outcomes(part.setting, part.problems))
+        whole &= keep(store, run, part, outcomes, time.monotonic() - start, clock, say)
     return whole
 
 

@@ -190,7 +190,7 @@ def measure(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, 
     bench = Bench(model, network, scale, tokenizer, partial(pair.encode, raw=False), pair.eos(), scale, grade)
     stored, where = Store(args.out / "frontier"), {**where, "date": datetime.date.today().isoformat(), "seed": SEED, "temperature": scale}
     stored.forget(models)
-    if not measure_quality(bench, stored, models, where, [(evaluate.settings(), args.n)], Clock(args.minutes)):
+    if not measure_quality(bench, where, stored, models, [(evaluate.settings(), args.n)], Clock(args.minutes)):
         print("time is up; the same command goes on from here")
 
 
