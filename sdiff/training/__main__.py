@@ -87,6 +87,8 @@ def make_adapter(args: argparse.Namespace, device: torch.device, dtype: torch.dt
     if args.further:
         run.begin_from(start)
     history = adapter.train(run, chat["validation"], args.minutes, work / f"adapter-{len(earlier)}.pt")
+    if args.further:
+        run.meet(start, chat["validation"])
     card = {
         "verifier": bundled.NAME, "license": "Apache-2.0", "date": datetime.date.today().isoformat(),
         "command": f"python -m sdiff.training adapter{' --further' * args.further} --minutes {args.minutes:g}",
