@@ -26,7 +26,7 @@ from sdiff.drafters.uniform import UniformDrafter
 from sdiff.fetch import PairError, Progress
 from sdiff.layers import bf16_native
 from sdiff.policy import Banked, Worthwhile
-from sdiff.registry import BUNDLED, PAIRS
+from sdiff.registry import BUNDLED, OWN, PAIRS
 from sdiff.request import NOISES, Request, RequestError
 from sdiff.sampling import Dice, Shape
 from sdiff.text import Prompts, Readable, TokenText
@@ -235,7 +235,8 @@ def load_pair(
     if name != BUNDLED:
         from sdiff import hub_pairs  # needs more of transformers than the bundled pair does: seconds
 
-        return Pair(**hub_pairs.parts(name, "auto" if device == "auto" and torch.cuda.device_count() > 1 else where, kind, progress, **hub))
+        spread = device == "auto" and torch.cuda.device_count() > 1 and name != OWN
+        return Pair(**hub_pairs.parts(name, "auto" if spread else where, kind, progress, **hub))
     if any(hub.get(part) for part in ("verifier", "drafter", "bits")):
         raise PairError("The bundled pair comes as it is: choose a hub pair (--pair) to replace its verifier or drafter.")
     return load_bundled_pair(where, kind, progress)

@@ -6,6 +6,7 @@ noise is drawn so that the states met when decoding in 1, 2, 4 or 8 steps all oc
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import time
@@ -283,3 +284,13 @@ def train(run: Training, minutes: float, checkpoint: Path, every: int = 200) -> 
             saved = time.monotonic()
     run.save(checkpoint)
     return {**state, "acceptance": run.validate()}
+
+
+def card(history: dict[str, Any], corpus: list[Row], hardware: dict[str, Any]) -> dict[str, Any]:
+    """What a drafter's card says of any training: when, how, how long, on what and with what success."""
+    return {
+        "date": datetime.date.today().isoformat(), "noise": history["recipe"]["noise"], "training_temperature": TEMPERATURE,
+        "recipe": history["recipe"], "answers": len(corpus), "tokens": sum(len(row.answer) for row in corpus), "hardware": hardware,
+        "minutes": round(history["seconds"] / 60, 1), "steps": history["step"], "blocks": history["blocks"],
+        "expected_acceptance": history["acceptance"], "curve": history["curve"],
+    }  # fmt: skip
