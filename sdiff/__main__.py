@@ -7,6 +7,7 @@ import os
 import sys
 
 from sdiff import cli, registry
+from sdiff.training import command as own
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -22,6 +23,10 @@ def main(argv: list[str] | None = None) -> int:
     pairs = commands.add_parser("pairs", help="every verifier and drafter that can be decoded with")
     pairs.add_argument("--json", action="store_true", help="machine-readable")
     pairs.set_defaults(run=cli.pairs_command)
+    train = commands.add_parser("train-drafter", help="train a drafter for another verifier, on that verifier's own answers")
+    own.add_arguments(train)
+    cli.add_machine_arguments(train)
+    train.set_defaults(run=own.train_drafter)
     record = commands.add_parser("record", help="make the stored runs of the page again")
     cli.add_record_arguments(record)
     record.set_defaults(run=cli.record_command)

@@ -1,6 +1,6 @@
 """The bundled models on disk: verifier weights and tokenizer from the GGUF, adapter and drafters from `precomputed`.
 
-Knows file formats; refuses to know decoding.
+Drafters trained for another verifier lie in folders of the same kind. Knows file formats; refuses to know decoding.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from sdiff.fetch import SHA256, PairError, Progress, cache_folder, fetch_verifie
 from sdiff.layers import Dimensions
 from sdiff.network import BlockDenoiser
 from sdiff.trace import MASKED
-from sdiff.verifier import Llama
+from sdiff.verifier import Llama, Verifier
 
 PRECOMPUTED = Path(__file__).parent.parent / "precomputed"
 DRAFTERS, ADAPTER = PRECOMPUTED / "drafters", PRECOMPUTED / "adapter"
 NAME = "SmolLM2-135M-Instruct"
+NEEDED = {"date", "training_temperature"}  # of a drafter's card
 
 
 def load_verifier(
@@ -114,7 +115,7 @@ def _write(gguf: Path, folder: Path, name: str, dtype: torch.dtype) -> None:
 
 
 def save(shards: dict[str, dict[str, Tensor]], folder: Path, card: dict[str, Any]) -> None:
-    """Write float16 shards (each below 10 MB) and `card.json`, whose `files` are the manifest: sizes and hashes."""
+    """Write float16 shards (of the bundled models each below 10 MB) and `card.json`, whose `files` are the manifest: sizes and hashes."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, tensors in shards.items():
         save_file({k: (t.half() if t.is_floating_point() else t).cpu().contiguous() for k, t in tensors.items()}, folder / name)
@@ -122,9 +123,10 @@ def save(shards: dict[str, dict[str, Tensor]], folder: Path, card: dict[str, Any
     (folder / "card.json").write_text(json.dumps({**card, "files": files}, indent=1) + "\n")
 
 
-def load(folder: Path, needed: set[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The card in `folder` and the tensors of all files in its manifest. Raises PairError on a missing or altered file."""
-    again = f"Restore precomputed/{folder.name} from the repository."
+def load(folder: Path, needed: set[str], verifier: str = SHA256) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The card in `folder` and the tensors of all files in its manifest. Raises PairError on a missing or altered file, and where
+    they were not made for the verifier whose hash is `verifier`."""
+    again = _again(folder, verifier)
     try:
         card = json.loads((folder / "card.json").read_text())
         if missing := {*needed, "config", "files"} - set(card):
@@ -135,17 +137,25 @@ def load(folder: Path, needed: set[str]) -> tuple[dict[str, Any], dict[str, Tens
                 raise PairError(f"{folder.name}/{name} differs from its card. {again}")
             with safe_open(folder / name, "pt") as file:
                 tensors |= {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
-        if card["config"]["verifier_sha256"] != SHA256:
-            raise PairError(f"What is in {folder.name} was trained for another verifier. {again}")
+        if card["config"]["verifier_sha256"] != verifier:
+            named = f" ({card['verifier']})" if "verifier" in card else ""
+            raise PairError(f"What is in {folder.name} was trained for another verifier{named}. {again}")
         return card, tensors
     except FileNotFoundError as error:
         raise PairError(f"{folder.name}/{Path(error.filename).name} is missing. {again}") from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, SafetensorError) as error:
-        raise _unreadable(folder, error) from None
+        raise _unreadable(folder, error, verifier) from None
 
 
-def _unreadable(folder: Path, error: Exception | str) -> PairError:
-    return PairError(f"What is in {folder.name} cannot be used: {error}. Restore precomputed/{folder.name} from the repository.")
+def _again(folder: Path, verifier: str) -> str:
+    """What to do about a folder that is damaged or made for another verifier."""
+    if verifier == SHA256:
+        return f"Restore precomputed/{folder.name} from the repository."
+    return "Name the verifier it was trained for, or train one for yours with `python -m sdiff train-drafter`."
+
+
+def _unreadable(folder: Path, error: Exception | str, verifier: str = SHA256) -> PairError:
+    return PairError(f"What is in {folder.name} cannot be used: {error}. {_again(folder, verifier)}")
 
 
 def merge_adapter(model: Llama, folder: Path) -> dict[str, Any]:
@@ -178,7 +188,7 @@ def names(precomputed: Path) -> dict[str, str]:
 
 
 def save_drafter(network: BlockDenoiser, folder: Path, card: dict[str, Any]) -> None:
-    """One shard per layer and one for the rest."""
+    """One shard per layer and one for the rest. `card["config"]["verifier_sha256"]` names a verifier that is not the bundled one."""
     shards: dict[str, dict[str, Tensor]] = {"head.safetensors": {"ids": network.ids.int()}}
     for name, tensor in network.named_parameters():
         shard = f"layer{name.split('.')[1]}.safetensors" if name.startswith("layers.") else "head.safetensors"
@@ -193,14 +203,17 @@ def save_drafter(network: BlockDenoiser, folder: Path, card: dict[str, Any]) -> 
     save(shards, folder, {**card, "config": {**config, **card.get("config", {})}})
 
 
-def load_drafter(verifier: Llama, folder: Path, device: torch.device, dtype: torch.dtype) -> tuple[BlockDenoiser, dict[str, Any]]:
-    """The denoising network and its card. Raises PairError on a missing, altered or mismatched file."""
-    card, tensors = load(folder, {"date", "training_temperature"})
+def load_drafter(
+    verifier: Llama | Verifier, folder: Path, device: torch.device, dtype: torch.dtype, named: str = SHA256
+) -> tuple[BlockDenoiser, dict[str, Any]]:
+    """The denoising network and its card; `named`: the verifier's hash. Raises PairError on a missing, altered or mismatched file."""
+    card, tensors = load(folder, NEEDED, named)
     try:
         config, ids = card["config"], tensors.pop("ids").long()
         if not len(ids) or int(ids.min()) < 0 or int(ids.max()) >= verifier.d.vocabulary:  # a GPU would not survive the lookup
             raise ValueError("its draft vocabulary is not part of the verifier's")
-        network = BlockDenoiser(verifier.d, config["sources"], ids.to(device), verifier.embedding.to(dtype), config["block"])
+        rows = verifier.embedding.to(dtype), config["block"], verifier.unembedding.to(dtype)
+        network = BlockDenoiser(verifier.d, config["sources"], ids.to(device), *rows)
         for what, found, needed in (
             ("tokens in its vocabulary", config["vocabulary"], verifier.d.vocabulary),
             ("as the id of a masked position", config["mask_id"], MASKED),
@@ -210,5 +223,5 @@ def load_drafter(verifier: Llama, folder: Path, device: torch.device, dtype: tor
                 raise ValueError(f"it has {found:,} {what} where {needed:,} is needed")
         network.load_state_dict({k: t.float() for k, t in tensors.items()})
     except (LookupError, TypeError, AttributeError, RuntimeError, ValueError) as error:
-        raise _unreadable(folder, error) from None
+        raise _unreadable(folder, error, named) from None
     return network.to(device=device, dtype=dtype).requires_grad_(False).eval(), card

@@ -118,19 +118,35 @@ def quantised(bits: int, dtype: torch.dtype) -> Any:
     return BitsAndBytesConfig(load_in_4bit=bits == 4, load_in_8bit=bits == 8, bnb_4bit_compute_dtype=dtype)
 
 
+def weight_files(source: Source) -> list[Path]:
+    """Files that hold a checkpoint's weights: safetensors, one or in shards, or an older single file. Raises what the hub's client raises."""
+    names = ["model.safetensors"]
+    if source.has("model.safetensors.index.json"):
+        names = sorted(set(json.loads(source.file("model.safetensors.index.json").read_text())["weight_map"].values()))
+    elif not source.has("model.safetensors") and source.has("pytorch_model.bin"):
+        names = ["pytorch_model.bin"]
+    return [source.file(name) for name in names]
+
+
 def load_tensors(source: Source) -> dict[str, Tensor]:
-    """All tensors of a checkpoint on the CPU: safetensors, in one file or in shards, or an older single file. Raises PairError."""
+    """All tensors of a checkpoint on the CPU. Raises PairError."""
     tensors: dict[str, Tensor] = {}
     with explained(source):
-        if not source.has("model.safetensors") and source.has("pytorch_model.bin"):
-            return torch.load(source.file("pytorch_model.bin"), map_location="cpu", weights_only=True)
-        names = ["model.safetensors"]
-        if source.has("model.safetensors.index.json"):
-            names = sorted(set(json.loads(source.file("model.safetensors.index.json").read_text())["weight_map"].values()))
-        for name in names:
-            with safe_open(source.file(name), "pt", device="cpu") as file:
+        for path in weight_files(source):
+            if path.suffix == ".bin":
+                return torch.load(path, map_location="cpu", weights_only=True)
+            with safe_open(path, "pt", device="cpu") as file:
                 tensors |= {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
     return tensors
+
+
+def end_ids(source: Source, config: Any) -> frozenset[int]:
+    """Ids that end an answer, from generation_config.json or, without one, from the configuration. Raises PairError."""
+    ends = getattr(config.get_text_config(decoder=True), "eos_token_id", None)
+    with explained(source):
+        if source.has("generation_config.json"):
+            ends = json.loads(source.file("generation_config.json").read_text(encoding="utf-8")).get("eos_token_id")
+    return frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends])
 
 
 def load_tokenizer(source: Source, cls: Any = None, remote_code: bool = False) -> Any:
@@ -139,6 +155,14 @@ def load_tokenizer(source: Source, cls: Any = None, remote_code: bool = False) -
 
     with explained(source):
         return (cls or AutoTokenizer).from_pretrained(**source.arguments, trust_remote_code=allowed(source, remote_code))
+
+
+def load_words(source: Source) -> Any:
+    """The tokenizer of a verifier, a fast one. Raises PairError."""
+    tokenizer = load_tokenizer(source)
+    if not tokenizer.is_fast:
+        raise PairError(f"{source} has no fast tokenizer (tokenizer.json), which this decoder needs.")
+    return tokenizer
 
 
 @contextmanager

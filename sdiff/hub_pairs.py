@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from sdiff import bundled
 from sdiff.drafters import Denoiser
+from sdiff.drafters.block import CachedDenoiser
 from sdiff.drafters.dflash import DFlash, DFlashConfig, DFlashDenoiser
 from sdiff.drafters.diffusion_gemma import DiffusionGemmaDenoiser
 from sdiff.drafters.dit import DiT, DiTConfig, DiTDenoiser, tensors_of
 from sdiff.drafters.sequence import NATIVE, SequenceDenoiser, draft_ids, native_config
 from sdiff.fetch import PairError, Progress
 from sdiff.hub_cache import RollbackCache
-from sdiff.hub_files import Source, config_of, explained, load_model, load_tensors, load_tokenizer, raw_config
+from sdiff.hub_files import Source, config_of, end_ids, explained, load_model, load_tensors, load_tokenizer, load_words, raw_config
+from sdiff.hub_llama import dimensions, fingerprint, load_llama
 from sdiff.hub_verifier import HubVerifier, longest
-from sdiff.registry import PAIRS, Entry
+from sdiff.registry import OWN, PAIRS, Entry
+from sdiff.verifier import Verifier
 
 
 @dataclass(frozen=True)
@@ -36,13 +41,18 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Fit:
-    """A drafter that fits: `most` drafts per block (0: any), the verifier layers it wants to see, how to load it, `context` it reads at most."""
+    """A drafter that fits: `most` drafts per block (0: any), the verifier layers it wants to see, how to load it, `context` it reads at most.
+
+    `open` loads the verifier in its own way, given the context; `names`: what else names the pair in a record.
+    """
 
     parameters: int
     most: int
     taps: tuple[int, ...]
-    load: Callable[[HubVerifier], Denoiser]
+    load: Callable[[Any], Denoiser]
     context: int = 1 << 30
+    open: Callable[[int], Verifier] | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def parts(
@@ -51,25 +61,25 @@ def parts(
 ) -> dict[str, Any]:  # fmt: skip
     """What a `pairs.Pair` of the registry's pair `name` is made of; `verifier` and `drafter` replace the entry's. Raises PairError."""
     entry = PAIRS[name]
+    if name == OWN and not (verifier and drafter):
+        raise PairError(f"The pair {OWN!r} is made of --verifier and of --drafter, a folder that `train-drafter` wrote: name both.")
     sources = Source.parse(verifier or entry.verifier), Source.parse(drafter or entry.drafter)
-    model, denoiser, tokenizer, most = load(Wanted(entry, *sources, where, dtype, bits, context, remote_code), progress)
-    ends = getattr(model.model.generation_config, "eos_token_id", None)
+    wanted = Wanted(entry, *sources, where, dtype, bits, context, remote_code)
+    progress("Checking the pair", None)
+    config = config_of(wanted.verifier)
+    model, denoiser, tokenizer, plan = load(wanted, config, progress)
     return {
-        "verifier": model, "denoiser": denoiser, "tokenizer": tokenizer, "most": most, "trained": entry.steps, "noises": entry.noises,
-        "names": {"verifier": str(sources[0]), "drafter": str(sources[1]), "pair": name}, "template": entry.template,
-        "ends": frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends]),
+        "verifier": model, "denoiser": denoiser, "tokenizer": tokenizer, "most": plan.most, "trained": entry.steps, "noises": entry.noises,
+        "names": {"verifier": str(sources[0]), "drafter": str(sources[1]), "pair": name, **plan.names}, "template": entry.template,
+        "ends": end_ids(wanted.verifier, config),
     }  # fmt: skip
 
 
-def load(wanted: Wanted, progress: Progress = lambda text, done: None) -> tuple[HubVerifier, Denoiser, Any, int]:
-    """→ verifier, denoiser, tokenizer, most drafts per block (0: any). Raises PairError before loading weights where the parts do not fit."""
-    progress("Checking the pair", None)
-    config = config_of(wanted.verifier)
+def load(wanted: Wanted, config: Any, progress: Progress) -> tuple[HubVerifier | Verifier, Denoiser, Any, Fit]:
+    """→ verifier, denoiser, tokenizer, what fits. Raises PairError before loading weights where the parts do not fit."""
     text = config.get_text_config(decoder=True)
     RollbackCache(config, 1)  # refuses models without one
-    tokenizer = load_tokenizer(wanted.verifier)
-    if not tokenizer.is_fast:
-        raise PairError(f"{wanted.verifier} has no fast tokenizer (tokenizer.json), which this decoder needs.")
+    tokenizer = load_words(wanted.verifier)
     try:
         plan = FAMILIES[wanted.entry.family](wanted, text, tokenizer)
     except (KeyError, TypeError, ValueError) as error:
@@ -79,10 +89,12 @@ def load(wanted: Wanted, progress: Progress = lambda text, done: None) -> tuple[
         raise PairError(f"A context of {context} tokens is too short to decode in. Choose --context 16 or more.")
     check_memory(wanted, memory_needed(wanted, config, text, context, plan.parameters), memory_there(wanted.where))
     progress(f"Loading {wanted.verifier}", None)
-    model = load_model(wanted.verifier, wanted.where, wanted.dtype, bits=wanted.bits)
-    verifier = HubVerifier(model, context, plan.taps)
+    if plan.open:
+        verifier = plan.open(context)
+    else:
+        verifier = HubVerifier(load_model(wanted.verifier, wanted.where, wanted.dtype, bits=wanted.bits), context, plan.taps)
     progress(f"Loading {wanted.drafter}", None)
-    return verifier, plan.load(verifier), tokenizer, plan.most
+    return verifier, plan.load(verifier), tokenizer, plan
 
 
 def _words(error: Exception) -> str:
@@ -185,8 +197,29 @@ def plan_diffusion_gemma(wanted: Wanted, text: Any, tokenizer: Any) -> Fit:
     return Fit(parameters, block, (), load, longest(config.get_text_config()) - block)
 
 
+def plan_own(wanted: Wanted, text: Any, _tokenizer: Any) -> Fit:
+    """Raises PairError where the drafter was trained for another verifier, and for verifiers that the project's own engine does not compute."""
+    if wanted.bits:
+        raise ValueError("the project's own engine does not load weights in 4 or 8 bits, so leave out --bits")
+    d, folder = dimensions(wanted.verifier, text), Path(wanted.drafter.repo)
+    named = fingerprint(wanted.verifier, d)
+    card, tensors = bundled.load(folder, bundled.NEEDED, named)
+
+    def load(verifier: Verifier) -> Denoiser:
+        network, card = bundled.load_drafter(verifier, folder, verifier.device, verifier.dtype, named)
+        network.pack_for_inference()
+        return CachedDenoiser(network, verifier, card["training_temperature"])
+
+    def open_verifier(context: int) -> Verifier:
+        return Verifier(load_llama(wanted.verifier, d, wanted.where, wanted.dtype), context)
+
+    names = {"drafter_date": card["date"], "drafter_sha256": card["files"]["layer0.safetensors"]["sha256"][:12], "sha256": named[:12]}
+    return Fit(sum(t.numel() for t in tensors.values()), card["config"]["block"], (), load, open=open_verifier, names=names)
+
+
 FAMILIES: dict[str, Callable[[Wanted, Any, Any], Fit]] = {
     "dflash": plan_dflash, "sequence": plan_sequence, "dit": plan_dit, "diffusion_gemma": plan_diffusion_gemma,
+    OWN: plan_own,
 }  # fmt: skip
 
 

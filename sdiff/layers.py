@@ -1,11 +1,12 @@
 """Arithmetic of one Llama layer, shared by the verifier and the drafter. Refuses to know caches and vocabularies.
 
-RMSNorm, rotary positions, grouped-query attention and SwiGLU, as in transformers' `LlamaDecoderLayer`; the
-tests hold the two equal. Query, key and value (and gate and up) projections are fused: one pass over memory each.
+RMSNorm, rotary positions, grouped-query attention and SwiGLU, as in transformers' `LlamaDecoderLayer`, with what Qwen2 (biases) and
+Qwen3 (normed heads) add; the tests hold them equal. Query, key and value (and gate and up) projections are fused: one pass over memory each.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,6 +28,14 @@ class Dimensions:
     vocabulary: int
     rope_base: float
     epsilon: float
+    rope_scaling: tuple[float, float, float, float] | None = None  # Llama 3.1's: factor, low and high frequency factor, original context
+    qkv_bias: bool = False  # as in Qwen2
+    head_norm: bool = False  # RMSNorm of each query and key head, as in Qwen3
+    tied: bool = True  # the output head is the embedding
+
+    def rotary(self, length: int, device: torch.device | str = "cpu") -> Tensor:
+        """`rotary_table` of the first `length` positions."""
+        return rotary_table(length, self.head_width, self.rope_base, device, self.rope_scaling)
 
 
 def rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
@@ -35,9 +44,18 @@ def rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
     return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + epsilon)).to(x.dtype) * weight
 
 
-def rotary_table(length: int, width: int, base: float, device: torch.device | str = "cpu") -> Tensor:
-    """cos and sin of the rotary angles, float32 [2, length, width]; sin carries the sign of `rotate`."""
+def rotary_table(
+    length: int, width: int, base: float, device: torch.device | str = "cpu", scaling: tuple[float, float, float, float] | None = None
+) -> Tensor:
+    """cos and sin of the rotary angles, float32 [2, length, width]; sin carries the sign of `rotate`.
+
+    `scaling`: waves longer than original context ÷ low are slowed by the factor, those shorter than original context ÷ high are kept.
+    """
     inverse = 1.0 / base ** (torch.arange(0, width, 2, dtype=torch.int64).float() / width)
+    if scaling:
+        factor, low, high, original = scaling
+        kept = ((original * inverse / (2 * math.pi) - low) / (high - low)).clamp(0, 1)
+        inverse = (1 - kept) * inverse / factor + kept * inverse
     angles = torch.arange(length).float()[:, None] * inverse  # [length, width/2]
     cos, sin = angles.cos(), angles.sin()
     return torch.stack([torch.cat([cos, cos], -1), torch.cat([-sin, sin], -1)]).to(device)
@@ -69,12 +87,14 @@ class Layer(nn.Module):
     def __init__(self, d: Dimensions, device: torch.device | str | None = None) -> None:
         super().__init__()
         self.d = d
-        self.qkv = nn.Linear(d.width, (d.heads + 2 * d.kv_heads) * d.head_width, bias=False, device=device)
+        self.qkv = nn.Linear(d.width, (d.heads + 2 * d.kv_heads) * d.head_width, bias=d.qkv_bias, device=device)
         self.out = nn.Linear(d.heads * d.head_width, d.width, bias=False, device=device)
         self.gate_up = nn.Linear(d.width, 2 * d.feed_forward, bias=False, device=device)
         self.down = nn.Linear(d.feed_forward, d.width, bias=False, device=device)
         self.attention_norm = nn.Parameter(torch.ones(d.width, device=device))
         self.feed_norm = nn.Parameter(torch.ones(d.width, device=device))
+        if d.head_norm:
+            self.q_norm, self.k_norm = (nn.Parameter(torch.ones(d.head_width, device=device)) for _ in range(2))
 
     def forward(self, x: Tensor, table: Tensor, store_and_attend: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
         """x [B, T, width]; table as in `rotate`; `store_and_attend(q, k, v)` gets rotated q [B, T, heads, D] and
@@ -82,7 +102,11 @@ class Layer(nn.Module):
         d = self.d
         batch, time, _ = x.shape
         fused = self.qkv(rms_norm(x, self.attention_norm, d.epsilon)).view(batch, time, d.heads + 2 * d.kv_heads, d.head_width)
-        turned = rotate(fused[:, :, : d.heads + d.kv_heads], table)
+        heads = fused[:, :, : d.heads + d.kv_heads]
+        if d.head_norm:
+            weights = torch.cat([self.q_norm.expand(d.heads, -1), self.k_norm.expand(d.kv_heads, -1)])  # [heads + kv_heads, D]
+            heads = rms_norm(heads, weights, d.epsilon)
+        turned = rotate(heads, table)
         q, k, v = turned[:, :, : d.heads], turned[:, :, d.heads :], fused[:, :, d.heads + d.kv_heads :]
         x = x + self.out(store_and_attend(q, k, v))
         gate, up = self.gate_up(rms_norm(x, self.feed_norm, d.epsilon)).chunk(2, -1)
@@ -91,11 +115,17 @@ class Layer(nn.Module):
     def load_llama(self, tensors: dict[str, Tensor], prefix: str) -> None:
         """Fill from transformers' names (`model.layers.N.` is the prefix)."""
 
-        def get(*names: str) -> Tensor:
-            return torch.cat([tensors[f"{prefix}{name}.weight"] for name in names])
+        def get(*names: str, what: str = "weight") -> Tensor:
+            return torch.cat([tensors[f"{prefix}{name}.{what}"] for name in names])
 
+        qkv = "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"
         with torch.no_grad():
-            self.qkv.weight.copy_(get("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"))
+            self.qkv.weight.copy_(get(*qkv))
+            if self.d.qkv_bias:
+                self.qkv.bias.copy_(get(*qkv, what="bias"))
+            if self.d.head_norm:
+                self.q_norm.copy_(get("self_attn.q_norm"))
+                self.k_norm.copy_(get("self_attn.k_norm"))
             self.out.weight.copy_(get("self_attn.o_proj"))
             self.gate_up.weight.copy_(get("mlp.gate_proj", "mlp.up_proj"))
             self.down.weight.copy_(get("mlp.down_proj"))
@@ -104,14 +134,14 @@ class Layer(nn.Module):
 
 
 class PackedLinear(nn.Module):
-    """A bias-free bf16 linear map whose weight is stored in the CPU kernel's own order: no reordering per call."""
+    """A bf16 linear map whose weight is stored in the CPU kernel's own order: no reordering per call."""
 
-    def __init__(self, weight: Tensor, rows: int = 9) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, rows: int = 9) -> None:
         super().__init__()
-        self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), rows)
+        self.packed, self.bias = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), rows), bias
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.ops.mkldnn._linear_pointwise(x, self.packed, None, "none", [], "")
+        return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
 
 
 def bf16_on_cpu() -> bool:
@@ -135,8 +165,8 @@ def packable(weight: Tensor) -> bool:
 def pack(module: nn.Module) -> nn.Module:
     """Replace every packable `nn.Linear` below `module` for inference; the module can no longer be trained."""
     for name, child in module.named_children():
-        if isinstance(child, nn.Linear) and child.bias is None and packable(child.weight):
-            setattr(module, name, PackedLinear(child.weight.detach()))
+        if isinstance(child, nn.Linear) and packable(child.weight):
+            setattr(module, name, PackedLinear(child.weight.detach(), None if child.bias is None else child.bias.detach()))
         else:
             pack(child)
     return module

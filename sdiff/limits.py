@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# what `weight_bytes` asks for, of a model's dimensions
+SIZES = ("width", "heads", "kv_heads", "head_width", "feed_forward", "layers", "vocabulary")
+
 
 def weight_bytes(
     width: int, heads: int, kv_heads: int, head_width: int, feed_forward: int, layers: int, vocabulary: int, bytes_each: int

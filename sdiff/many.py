@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from greenlet import getcurrent, greenlet
 from torch import Tensor
 
-from sdiff.layers import attend, rms_norm, rotary_table
+from sdiff.layers import attend, rms_norm
 from sdiff.network import BlockDenoiser
 from sdiff.verifier import ContextFull, Llama
 
@@ -38,7 +38,7 @@ class Lanes:
         self.model, self.context = model, context
         # one cell more than the context: where padding goes that would lie behind it
         self.cache = torch.zeros(d.layers, 2, lanes, d.kv_heads, context + 1, d.head_width, dtype=weight.dtype, device=weight.device)
-        self.table = rotary_table(context + 64, d.head_width, d.rope_base, weight.device).to(weight.dtype)
+        self.table = d.rotary(context + 64, weight.device).to(weight.dtype)
 
     @torch.inference_mode()
     def read(self, ids: Sequence[Sequence[int]], lanes: Sequence[int], lengths: Sequence[int]) -> Tensor:
@@ -191,7 +191,7 @@ class Together:
         kept = [h[: len(a.tokens)] for h, a in zip(hidden, asks, strict=True)]
         if not asks[0].score:
             return [(h, None) for h in kept]
-        logits = F.linear(torch.cat(kept), self.lanes.model.embedding).split([len(h) for h in kept])
+        logits = F.linear(torch.cat(kept), self.lanes.model.unembedding).split([len(h) for h in kept])
         return list(zip(kept, logits, strict=True))
 
     @torch.inference_mode()

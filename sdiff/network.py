@@ -24,10 +24,12 @@ class BlockDenoiser(nn.Module):
     """Denoises blocks of up to `block` drafts behind an anchor.
 
     `sources`: verifier layers that its layers started from and whose cache they read. `ids` [K]: verifier ids of
-    the draft vocabulary. `embedding` [V, width]: the verifier's, frozen; its rows `ids` are input and output here.
+    the draft vocabulary. `embedding`, `unembedding` [V, width]: the verifier's, frozen; their rows `ids` are input and output here.
     """
 
-    def __init__(self, d: Dimensions, sources: Sequence[int], ids: Tensor, embedding: Tensor, block: int) -> None:
+    def __init__(
+        self, d: Dimensions, sources: Sequence[int], ids: Tensor, embedding: Tensor, block: int, unembedding: Tensor | None = None
+    ) -> None:
         super().__init__()
         self.d, self.sources, self.block = d, tuple(sources), block
         self.layers = nn.ModuleList(Layer(d) for _ in sources)
@@ -39,13 +41,19 @@ class BlockDenoiser(nn.Module):
         self.register_buffer("ids", ids, persistent=False)
         self.register_buffer("embedding", embedding, persistent=False)
         self.register_buffer("rows", embedding[ids].contiguous(), persistent=False)  # [K, width]
-        self.head = lambda x: F.linear(x, self.rows)
+        self.register_buffer("untied", None if d.tied else unembedding[ids].contiguous(), persistent=False)
+        self.head = lambda x: F.linear(x, self.output_rows)
+
+    @property
+    def output_rows(self) -> Tensor:
+        """Rows of the verifier's output head for the draft vocabulary, [K, width]."""
+        return self.rows if self.untied is None else self.untied
 
     def pack_for_inference(self) -> None:
         """Store all matrices in the CPU kernel's own order; the network can no longer be trained."""
         pack(self)
         if packable(self.rows):
-            self.head = PackedLinear(self.rows)
+            self.head = PackedLinear(self.output_rows)
 
     def forward(
         self, anchor: Tensor, thought: Tensor, canvas: Tensor, level: Tensor, past: Past, table: Tensor, mask: Tensor | None

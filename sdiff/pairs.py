@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import datetime
 import importlib.metadata
 import itertools
@@ -27,10 +26,10 @@ from sdiff.drafters.uniform import UniformDrafter
 from sdiff.fetch import PairError, Progress
 from sdiff.layers import bf16_native
 from sdiff.policy import Banked, Worthwhile
-from sdiff.registry import BUNDLED, PAIRS
+from sdiff.registry import BUNDLED, OWN, PAIRS
 from sdiff.request import NOISES, Request, RequestError
 from sdiff.sampling import Dice, Shape
-from sdiff.text import Readable, TokenText
+from sdiff.text import Prompts, Readable, TokenText
 from sdiff.trace import MASKED, Denoise, Emit, Event, Pieces, Run, Verdict, Verify
 from sdiff.verifier import ContextFull, Verifier
 
@@ -73,19 +72,7 @@ class Pair:
 
         Raises RequestError when they do not fit the context.
         """
-        template, plain = self._encoders
-        if raw or not self.tokenizer.chat_template:  # a model that was never taught to chat continues the text
-            ids = [*self.tokenizer("")["input_ids"], *plain(prompt)] or [self.tokenizer.bos_token_id]
-        else:
-            # Split around a marker, so that nothing a visitor types can end their turn; the template's plain words right
-            # before the prompt ("user⏎") are encoded with it, as in the whole string, because spaces merge across.
-            marker = "\ue000"
-            shell = self.tokenizer.apply_chat_template(
-                [{"role": "user", "content": marker}], add_generation_prompt=True, tokenize=False, **self.template
-            )
-            before, after = shell.split(marker)
-            head = max((before.rfind(s) + len(s) for s in self.tokenizer.all_special_tokens if s in before), default=0)
-            ids = [*template(before[:head]), *plain(before[head:] + prompt), *template(after)]
+        ids = self._prompts.encode(prompt, raw)
         if len(ids) > self.verifier.context - 1:
             raise RequestError(
                 f"The prompt has {len(ids):,} tokens; this verifier reads at most {self.verifier.context - 1:,}. Shorten it."
@@ -93,18 +80,8 @@ class Pair:
         return ids
 
     @cached_property
-    def _encoders(self) -> tuple[Callable[[str], list[int]], Callable[[str], list[int]]]:
-        """Two encoders: special tokens recognised, and special tokens as ordinary characters.
-
-        On copies, since the switch between the two is state of a tokenizer that others use as well.
-        """
-
-        def encoder(ordinary: bool) -> Callable[[str], list[int]]:
-            tokenizer = copy.deepcopy(self.tokenizer.backend_tokenizer)
-            tokenizer.encode_special_tokens = ordinary
-            return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
-
-        return encoder(False), encoder(True)
+    def _prompts(self) -> Prompts:
+        return Prompts(self.tokenizer, self.template)
 
     def drafter(self, r: Request) -> Drafter:
         if r.plain:
@@ -258,7 +235,8 @@ def load_pair(
     if name != BUNDLED:
         from sdiff import hub_pairs  # needs more of transformers than the bundled pair does: seconds
 
-        return Pair(**hub_pairs.parts(name, "auto" if device == "auto" and torch.cuda.device_count() > 1 else where, kind, progress, **hub))
+        spread = device == "auto" and torch.cuda.device_count() > 1 and name != OWN
+        return Pair(**hub_pairs.parts(name, "auto" if spread else where, kind, progress, **hub))
     if any(hub.get(part) for part in ("verifier", "drafter", "bits")):
         raise PairError("The bundled pair comes as it is: choose a hub pair (--pair) to replace its verifier or drafter.")
     return load_bundled_pair(where, kind, progress)

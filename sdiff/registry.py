@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-BUNDLED = "bundled"
+BUNDLED, OWN = "bundled", "own"
 HUB_TESTS = "tiny random checkpoint through the same code: logits, enumeration, whole runs; the published weights have not been run here"
 
 
@@ -59,6 +59,9 @@ PAIRS = {entry.name: entry for entry in (
           "CPU or GPU, 4 GB"),
     Entry("gemma4-diffusiongemma", "google/gemma-4-31B-it", "google/diffusiongemma-26B-A4B-it", "diffusion_gemma", ("uniform",), "31B + 26B",
           "Apache-2.0", "GPUs, 140 GB together"),
+    Entry(OWN, "any Llama, Qwen2 or Qwen3 (--verifier)", "a folder that train-drafter wrote (--drafter)", OWN, ("masked", "uniform"), "the verifier's, and its layers for the drafter",
+          "the verifier's", "CPU or GPU, by size", template=NO_THINKING,
+          tested="tiny random checkpoints of the three classes: logits, training, enumeration, whole runs; no published weights have been tried"),
 )}  # fmt: skip
 
 

@@ -1,10 +1,12 @@
-"""From token ids to what people read: text without half characters, and labels for single tokens. Knows a tokenizer object only."""
+"""Between what people read and token ids: prompts, text without half characters, labels of tokens. Knows a tokenizer object only."""
 
 from __future__ import annotations
 
 import codecs
+import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from tokenizers.pre_tokenizers import ByteLevel
@@ -15,6 +17,42 @@ _BYTES = {character: byte for byte, character in zip(
     [*map(chr, range(33, 127)), *map(chr, range(161, 173)), *map(chr, range(174, 256)), *map(chr, range(256, 256 + 68))], strict=True,
 )}  # fmt: skip
 assert set(_BYTES) == set(ByteLevel.alphabet())
+
+
+class Prompts:
+    """Prompts as a model reads them: in its chat template, whose further arguments are `template`, or as plain text."""
+
+    def __init__(self, tokenizer: Any, template: Mapping[str, Any]) -> None:
+        self.tokenizer, self.template = tokenizer, template
+
+    def encode(self, prompt: str, raw: bool = False) -> list[int]:
+        """Token ids, at least one. Special tokens written in the prompt stay plain text."""
+        template, plain = self._encoders
+        if raw or not self.tokenizer.chat_template:  # a model that was never taught to chat continues the text
+            return [*self.tokenizer("")["input_ids"], *plain(prompt)] or [self.tokenizer.bos_token_id]
+        # Split around a marker, so that nothing a visitor types can end their turn; the template's plain words right
+        # before the prompt ("user⏎") are encoded with it, as in the whole string, because spaces merge across.
+        marker = "\ue000"
+        shell = self.tokenizer.apply_chat_template(
+            [{"role": "user", "content": marker}], add_generation_prompt=True, tokenize=False, **self.template
+        )
+        before, after = shell.split(marker)
+        head = max((before.rfind(s) + len(s) for s in self.tokenizer.all_special_tokens if s in before), default=0)
+        return [*template(before[:head]), *plain(before[head:] + prompt), *template(after)]
+
+    @cached_property
+    def _encoders(self) -> tuple[Callable[[str], list[int]], Callable[[str], list[int]]]:
+        """Two encoders: special tokens recognised, and special tokens as ordinary characters.
+
+        On copies, since the switch between the two is state of a tokenizer that others use as well.
+        """
+
+        def encoder(ordinary: bool) -> Callable[[str], list[int]]:
+            tokenizer = copy.deepcopy(self.tokenizer.backend_tokenizer)
+            tokenizer.encode_special_tokens = ordinary
+            return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+
+        return encoder(False), encoder(True)
 
 
 class TokenText:

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sdiff.layers import Dimensions, Layer, PackedLinear, attend, pack, packable, rms_norm, rotary_table
+from sdiff.layers import Dimensions, Layer, PackedLinear, attend, pack, packable, rms_norm
 
 
 class ContextFull(ValueError):
@@ -20,7 +20,7 @@ class ContextFull(ValueError):
 
 
 class Llama(nn.Module):
-    """Weights of a Llama with tied head, filled from transformers' tensor names."""
+    """Weights of a Llama (or Qwen2, Qwen3: see `Dimensions`), filled from transformers' tensor names."""
 
     def __init__(self, d: Dimensions, device: torch.device | str | None = None) -> None:
         super().__init__()
@@ -28,16 +28,25 @@ class Llama(nn.Module):
         self.embedding = nn.Parameter(torch.empty(d.vocabulary, d.width, device=device))
         self.layers = nn.ModuleList(Layer(d, device) for _ in range(d.layers))
         self.norm = nn.Parameter(torch.ones(d.width, device=device))
+        self.untied = None if d.tied else nn.Parameter(torch.empty(d.vocabulary, d.width, device=device))
+
+    @property
+    def unembedding(self) -> Tensor:
+        """Rows that last hidden states are multiplied with, [V, width]."""
+        return self.embedding if self.untied is None else self.untied
 
     @classmethod
     def from_tensors(cls, d: Dimensions, tensors: dict[str, Tensor], dtype: torch.dtype, device: torch.device | str) -> Llama:
-        model = cls(d)
+        """Raises KeyError for a tensor that is missing, RuntimeError for one of another shape."""
+        model = cls(d, "meta").to(dtype).to_empty(device=device)  # no memory for a copy in float32, no random numbers
         with torch.no_grad():
             model.embedding.copy_(tensors["model.embed_tokens.weight"])
             model.norm.copy_(tensors["model.norm.weight"])
+            if model.untied is not None:
+                model.untied.copy_(tensors["lm_head.weight"])
         for i, layer in enumerate(model.layers):
             layer.load_llama(tensors, f"model.layers.{i}.")
-        return model.to(device=device, dtype=dtype).requires_grad_(False).eval()
+        return model.requires_grad_(False).eval()
 
 
 class Verifier:
@@ -46,11 +55,11 @@ class Verifier:
     def __init__(self, model: Llama, context: int = 2048) -> None:
         d, weight = model.d, model.embedding
         self.d, self.context, self.length = d, context, 0
-        self.embedding, self.norm = weight.detach(), model.norm.detach()
-        self.head = PackedLinear(self.embedding) if packable(weight) else (lambda x: F.linear(x, self.embedding))
+        self.embedding, self.unembedding, self.norm = weight.detach(), model.unembedding.detach(), model.norm.detach()
+        self.head = PackedLinear(self.unembedding) if packable(weight) else (lambda x: F.linear(x, self.unembedding))
         self.layers = pack(model.layers)
         self.cache = torch.zeros(d.layers, 2, 1, d.kv_heads, context, d.head_width, dtype=weight.dtype, device=weight.device)
-        self.table = rotary_table(context, d.head_width, d.rope_base, weight.device).to(weight.dtype)[:, :, None]  # [2, T, 1, D]
+        self.table = d.rotary(context, weight.device).to(weight.dtype)[:, :, None]  # [2, T, 1, D]
         self.recent = (0, self.embedding.new_zeros(0, d.width))  # first position and hidden states [n, width] of the last pass
         self.causal = torch.ones(context, context, dtype=torch.bool, device=weight.device).tril()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from toys import random_
@@ -24,10 +26,10 @@ IDS = torch.tensor([0, 2, 3, 5, 8, 13, 21, 34, 40, 55, 60])
 PROMPTS = [[7], [1, 5, 9], list(range(20, 55)), [3, 3], [60, 1, 0, 2, 9, 11, 12]]
 
 
-@pytest.fixture(scope="module")
-def pair():
-    model = random_(Llama(D), 0)
-    return model, random_(BlockDenoiser(D, (0, 2, 3), IDS, model.embedding, 8), 1)
+@pytest.fixture(scope="module", params=[D, replace(D, qkv_bias=True, head_norm=True, tied=False)], ids=["bundled", "other"])
+def pair(request):
+    model = random_(Llama(request.param), 0)
+    return model, random_(BlockDenoiser(model.d, (0, 2, 3), IDS, model.embedding, 8, model.unembedding), 1)
 
 
 def drafter(noise, denoiser):

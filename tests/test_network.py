@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 from toys import random_
 
 from sdiff.drafters.block import CachedDenoiser
-from sdiff.layers import Dimensions, bf16_on_cpu, rotary_table
+from sdiff.layers import Dimensions, bf16_on_cpu
 from sdiff.network import BlockDenoiser
 from sdiff.trace import MASKED
 from sdiff.training.corpus import TEMPERATURE, Row
@@ -21,18 +21,19 @@ from sdiff.training.teacher import read
 from sdiff.verifier import Llama, Verifier
 
 D = Dimensions(width=32, heads=4, kv_heads=2, head_width=8, feed_forward=48, layers=4, vocabulary=61, rope_base=300.0, epsilon=1e-5)
+FULL = replace(D, qkv_bias=True, head_norm=True, tied=False, rope_scaling=(8.0, 1.0, 4.0, 32))  # what other verifiers have
 IDS = torch.tensor([0, 2, 3, 5, 8, 13, 21, 34, 40, 55, 60])
 BLOCK = 8
 
 
-@pytest.fixture(scope="module")
-def model() -> Llama:
-    return random_(Llama(D), 0)
+@pytest.fixture(scope="module", params=[D, FULL], ids=["bundled", "full"])
+def model(request) -> Llama:
+    return random_(Llama(request.param), 0)
 
 
 @pytest.fixture(scope="module")
 def network(model) -> BlockDenoiser:
-    return random_(BlockDenoiser(D, (0, 2, 3), IDS, model.embedding, BLOCK), 1)
+    return random_(BlockDenoiser(model.d, (0, 2, 3), IDS, model.embedding, BLOCK, model.unembedding), 1)
 
 
 def draw(high: int, *shape: int, seed: int, low: int = 0) -> Tensor:
@@ -65,7 +66,7 @@ class Form:
         block = torch.arange(blocks).repeat_interleave(n)
         prefix = torch.arange(time) < self.at.repeat_interleave(n, 1)[..., None]
         mask = torch.cat([prefix, (block[:, None] == block).expand(lanes, -1, -1)], -1)
-        table = rotary_table(time + n, D.head_width, D.rope_base)[:, spots][..., None, :]
+        table = model.d.rotary(time + n)[:, spots][..., None, :]
         return network(self.ids.gather(1, self.at), before, self.canvas, self.level, past, table, mask)
 
 
@@ -248,12 +249,12 @@ def test_drafting_works_at_both_ends_of_the_context(model, network):
 @pytest.mark.skipif(not bf16_on_cpu(), reason="this CPU does not compute in bf16")
 def test_packing_for_inference_changes_no_more_than_rounding(model, network):
     """In bf16: packed and ordinary matrices stay as close to each other as either is to float32."""
-    half = Llama(D)
+    half = Llama(model.d)
     half.load_state_dict(model.state_dict())
     half = half.bfloat16().requires_grad_(False)
 
     def twin() -> BlockDenoiser:
-        same = BlockDenoiser(D, network.sources, IDS, half.embedding, BLOCK)
+        same = BlockDenoiser(model.d, network.sources, IDS, half.embedding, BLOCK, half.unembedding)
         same.load_state_dict(network.state_dict())
         return same.bfloat16().requires_grad_(False).eval()
 

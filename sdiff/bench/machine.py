@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import datetime
 import time
-from dataclasses import asdict
 from typing import Any
 
 import torch
 
 from sdiff.bench.settings import SEED
-from sdiff.limits import weight_bytes
+from sdiff.limits import SIZES, weight_bytes
 from sdiff.pairs import Pair, machine
 
 
 def where(pair: Pair, scale: float) -> dict[str, Any]:
     """What is true of every row of a run, with what the machine could do at best."""
     verifier = pair.verifier
-    shape = {k: v for k, v in asdict(verifier.d).items() if k not in ("rope_base", "epsilon")}
+    shape = {name: getattr(verifier.d, name) for name in SIZES}
     return {
         **machine(verifier.device, verifier.embedding.dtype), "date": datetime.date.today().isoformat(), "seed": SEED, "temperature": scale,
         "weight_bytes": weight_bytes(**shape, bytes_each=verifier.embedding.element_size()), "gigabytes_per_second": read_speed(verifier.device),

@@ -153,15 +153,12 @@ def make_drafter(args: argparse.Namespace, device: torch.device, dtype: torch.dt
     run = drafter.Training(model, rows, tokenizer.all_special_ids, recipe, start=start)
     history = drafter.train(run, args.minutes, work / f"drafter-{args.noise}-{adapter_name[:12]}-{len(earlier)}.pt")
     card = {
-        "verifier": bundled.NAME, "license": "Apache-2.0", "date": datetime.date.today().isoformat(), "noise": args.noise,
-        "training_temperature": corpus.TEMPERATURE, "recipe": history["recipe"],
+        "verifier": bundled.NAME, "license": "Apache-2.0", **drafter.card(history, rows, machine(device, dtype)),
         "command": f"python -m sdiff.training drafter{' --further' * args.further} --noise {args.noise} --minutes {args.minutes:g}",
         "data": f"the adapted verifier's own answers at temperature {corpus.TEMPERATURE}: {len(rows):,} answers, "
                 f"{sum(len(row.answer) for row in rows):,} tokens, seed {corpus.SEED}",
         "limits": "drafts for this verifier with this adapter only, best near its training temperature; prose is drafted far less well than "
                   "worked solutions and code",
-        "hardware": machine(device, dtype), "minutes": round(history["seconds"] / 60, 1), "steps": history["step"], "blocks": history["blocks"],
-        "expected_acceptance": history["acceptance"], "curve": history["curve"],
         "trials": trials.summary(args.out / "trials.json"), "config": {"adapter_sha256": adapter_name}, "earlier": earlier,
     }  # fmt: skip
     bundled.save_drafter(run.network, args.out / name, card)

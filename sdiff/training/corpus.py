@@ -10,8 +10,9 @@ import gzip
 import itertools
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,16 +66,22 @@ def store(rows: list[Row], path: Path) -> None:
     """Gzipped JSON lines in stream order, byte for byte the same for the same rows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = "".join(json.dumps(asdict(row)) + "\n" for row in sorted(rows, key=lambda row: row.index))
-    path.write_bytes(gzip.compress(lines.encode(), mtime=0))
+    part = path.with_suffix(".part")
+    part.write_bytes(gzip.compress(lines.encode(), mtime=0))
+    part.replace(path)
 
 
 def make(
     model: Llama, tokenizer: Any, wanted: Iterator[Item], count: int, path: Path, minutes: float = 1e9, slots: int = 64, shard: tuple[int, int] = (0, 1),
+    encode: Callable[[str], list[int]] | None = None,
 ) -> list[Row]:  # fmt: skip
     """Answer the first `count` of `wanted` into the JSON lines `path`, or as many as the time allows; skips what is there already.
 
-    `shard` (i, n): only every n-th, beginning at i, so that n processes with a core each can share the work.
+    `encode` gives a prompt's token ids (default: `chat_tokens`). `shard` (i, n): only every n-th, beginning at i, so that n processes with a core each can share the work.
     """
+    encode = encode or partial(chat_tokens, tokenizer)
+    two = zip(encode("a"), encode("b"))
+    prefix = [token for token, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], two)]
     done = load(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(asdict(row)) + "\n" for row in done))
@@ -84,11 +91,12 @@ def make(
         for index, item in enumerate(itertools.islice(wanted, count)):
             if time.monotonic() - start > minutes * 60:
                 return
-            if index % shard[1] == shard[0] and index not in known and len(ids := chat_tokens(tokenizer, item.prompt)) < CONTEXT - 8:
+            if index % shard[1] != shard[0] or index in known:
+                continue
+            ids = encode(item.prompt)
+            if len(ids) < CONTEXT - 8 and ids[: len(prefix)] == prefix:  # a first word can merge with what stands before it
                 yield (index, item), ids, SEED * 1_000_003 + index
 
-    two = zip(chat_tokens(tokenizer, "a"), chat_tokens(tokenizer, "b"))
-    prefix = [token for token, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], two)]
     sampler = Sampler(model, slots, CONTEXT, Shape(TEMPERATURE), tokenizer.eos_token_id, prefix)
     with path.open("a") as file:
         for (index, item), prompt, answer in sampler.run(stream(), MOST):

@@ -6,6 +6,7 @@ noise is drawn so that the states met when decoding in 1, 2, 4 or 8 steps all oc
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import time
@@ -18,11 +19,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdiff.layers import bf16_native, rotary_table
+from sdiff.layers import bf16_native
 from sdiff.many import padded
 from sdiff.network import BlockDenoiser
 from sdiff.noise import corrupt_masked, corrupt_uniform
-from sdiff.tasks import TASKS
 from sdiff.trace import MASKED
 from sdiff.training.corpus import TEMPERATURE, Row
 from sdiff.training.shelf import Shelf
@@ -59,7 +59,7 @@ def draft_vocabulary(corpus: list[Row], size: int, special: list[int]) -> Tensor
 
 def fresh_network(model: Llama, ids: Tensor, recipe: Recipe) -> BlockDenoiser:
     """A denoiser whose layers are copies of the verifier's."""
-    network = BlockDenoiser(model.d, recipe.sources, ids, model.embedding.float(), recipe.block)
+    network = BlockDenoiser(model.d, recipe.sources, ids, model.embedding.float(), recipe.block, model.unembedding.float())
     for layer, source in zip(network.layers, recipe.sources, strict=True):
         layer.load_state_dict({k: v.float() for k, v in model.layers[source].state_dict().items()})
     network.norm.data.copy_(model.norm / TEMPERATURE)  # its logits are read at the decoding temperature
@@ -156,7 +156,7 @@ class Training:
         block = torch.arange(ANCHORS, device=device).repeat_interleave(n)
         prefix = time < at.repeat_interleave(n, 1)[..., None]  # the anchor itself is not cached
         mask = torch.cat([prefix, (block[:, None] == block).expand(count, -1, -1)], -1)
-        table = rotary_table(longest + n, self.model.d.head_width, self.model.d.rope_base, device)[:, spots.flatten(1)][..., None, :]
+        table = self.model.d.rotary(longest + n, device)[:, spots.flatten(1)][..., None, :]
         thought = hidden[lanes[..., 0], at - 1] * self.recipe.thought
         return Lesson(
             inputs=(ids[lanes[..., 0], at], thought, canvas, level, past, table, mask),
@@ -173,14 +173,14 @@ class Training:
     @torch.no_grad()
     def target(self, on: Lesson, whole: bool) -> Tensor:
         """The verifier's law on the draft vocabulary, [B, A, n, K]: renormalised, or as part of the `whole` law."""
-        rows = self.model.embedding[self.network.ids]
+        rows = self.model.unembedding[self.network.ids]
         law = torch.softmax(F.linear(on.hidden.to(rows.dtype), rows).float() / TEMPERATURE, -1)
         return law * self.mass(on)[..., None] if whole else law
 
     @torch.no_grad()
     def mass(self, on: Lesson) -> Tensor:
         """Probability that the verifier's next token is in the draft vocabulary, [B, A, n]."""
-        hidden, every = on.hidden.to(self.model.embedding.dtype), self.model.embedding
+        hidden, every = on.hidden.to(self.model.embedding.dtype), self.model.unembedding
         if len(self.network.ids) == len(every):
             return torch.ones_like(on.token, dtype=torch.float32)
         total = torch.cat([F.linear(h, every).float().div(TEMPERATURE).logsumexp(-1) for h in hidden])
@@ -232,7 +232,7 @@ class Training:
         result: dict[str, dict[str, list[float]]] = {}
         for noise in ("masked", "uniform") if self.recipe.noise == "both" else (self.recipe.noise,):
             result[noise] = {}
-            for task in TASKS:
+            for task in dict.fromkeys(row.task for row in self.corpus[:HELD_OUT]):
                 generator, n = torch.Generator().manual_seed(0), self.recipe.block
                 total, count = torch.zeros(n), torch.zeros(n)
                 rows = [i for i in range(HELD_OUT) if self.corpus[i].task == task]
@@ -284,3 +284,13 @@ def train(run: Training, minutes: float, checkpoint: Path, every: int = 200) -> 
             saved = time.monotonic()
     run.save(checkpoint)
     return {**state, "acceptance": run.validate()}
+
+
+def card(history: dict[str, Any], corpus: list[Row], hardware: dict[str, Any]) -> dict[str, Any]:
+    """What a drafter's card says of any training: when, how, how long, on what and with what success."""
+    return {
+        "date": datetime.date.today().isoformat(), "noise": history["recipe"]["noise"], "training_temperature": TEMPERATURE,
+        "recipe": history["recipe"], "answers": len(corpus), "tokens": sum(len(row.answer) for row in corpus), "hardware": hardware,
+        "minutes": round(history["seconds"] / 60, 1), "steps": history["step"], "blocks": history["blocks"],
+        "expected_acceptance": history["acceptance"], "curve": history["curve"],
+    }  # fmt: skip

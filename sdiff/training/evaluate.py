@@ -45,7 +45,7 @@ def likelihood(model: Llama, rows: list[Row], batch: int = 8) -> float:
         _, hidden = read(model, ids)
         for lane, row in enumerate(part):
             first, last = len(row.prompt), len(row.prompt) + len(row.answer)
-            logits = F.linear(hidden[lane, first - 1 : last - 1], model.embedding).float()
+            logits = F.linear(hidden[lane, first - 1 : last - 1], model.unembedding).float()
             total += F.cross_entropy(logits, ids[lane, first:last], reduction="sum").item()
             count += last - first
     return total / count

@@ -42,7 +42,7 @@ class Shelf:
             for lane, (i, length) in enumerate(zip(missing, lengths, strict=True)):
                 keys_values = torch.stack([torch.stack([k[lane, :, :length], v[lane, :, :length]]) for k, v in past])
                 first = len(self.corpus[i].prompt)  # of the prompt only the last token is ever an anchor, and it surprises nobody
-                logs = F.linear(hidden[lane, first - 1 : length - 1], self.model.embedding).float().div(TEMPERATURE).log_softmax(-1)
+                logs = F.linear(hidden[lane, first - 1 : length - 1], self.model.unembedding).float().div(TEMPERATURE).log_softmax(-1)
                 surprise = F.pad(1 - logs.gather(-1, ids[lane, first:length, None])[:, 0].exp(), (first, 0))
                 self.kept[i] = keys_values.to(self.kind), hidden[lane, :length].clone(), surprise
         kept = [self.kept[i] for i in rows]

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdiff.layers import rms_norm, rotary_table
+from sdiff.layers import rms_norm
 from sdiff.many import Lanes
 from sdiff.sampling import Dice, Shape
 from sdiff.verifier import Llama
@@ -29,7 +29,7 @@ def read(model: Llama, ids: Tensor, sources: Iterable[int] = (), prefix: int = 0
     """
     d, (batch, time) = model.d, ids.shape
     shared, known = read(model, ids[:1, :prefix], range(d.layers)) if prefix else ([], None)
-    table = rotary_table(time, d.head_width, d.rope_base, ids.device).to(model.embedding.dtype)[:, prefix:, None]
+    table = d.rotary(time, ids.device).to(model.embedding.dtype)[:, prefix:, None]
     mask = torch.ones(time - prefix, time, dtype=torch.bool, device=ids.device).tril(prefix) if prefix else None
     wanted, past = set(sources), []
     x = model.embedding[ids[:, prefix:]]
@@ -108,7 +108,7 @@ class Sampler:
             last = [(slot.answer or slot.prompt)[-1:] for _, slot in busy]
             lengths = [len(slot.prompt) + len(slot.answer) - 1 for _, slot in busy]
             hidden = self.lanes.read(last, [b for b, _ in busy], lengths)[:, -1]
-            law = self.shape.law(F.linear(hidden, self.lanes.model.embedding))
+            law = self.shape.law(F.linear(hidden, self.lanes.model.unembedding))
             for (b, slot), token in zip(busy, ManyDice([slot.generator for _, slot in busy]).draw(law).tolist(), strict=True):
                 slot.answer.append(token)
                 if token == self.eos or len(slot.answer) >= most or len(slot.prompt) + len(slot.answer) >= self.lanes.context:
