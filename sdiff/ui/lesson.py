@@ -33,7 +33,7 @@ def _page() -> str:
 <html lang="{strings.LANGUAGE}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>{strings.TITLE}</title>
-<style>{read("lesson.css")}
+<style>{read("colours.css", "lesson.css")}
 #player {{ {css} }}</style></head>
 <body><h1>{strings.TITLE}</h1><main id="player">{html}</main>
 <script>

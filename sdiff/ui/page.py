@@ -19,6 +19,7 @@ from sdiff.ui import strings
 from sdiff.ui.api import offer
 from sdiff.ui.assets import read
 from sdiff.ui.components import QUIET, line, numbers_table, player, race, tour
+from sdiff.ui.early import Early
 from sdiff.ui.engine import Engine
 from sdiff.ui.frontier_view import Frontier, build_frontier
 from sdiff.ui.guard import Guard
@@ -275,7 +276,7 @@ def launch(demo: gr.Blocks, host: str, port: int | None, **more: Any) -> str:
         css=read("page.css"),
         head=f'<script>document.documentElement.lang = "{strings.LANGUAGE}"</script>',
         mcp_server=find_spec("mcp") is not None,  # the documented endpoints become tools where gradio[mcp] is installed
-        app_kwargs={"middleware": [Middleware(Guard)]},
+        app_kwargs={"middleware": [Middleware(Guard), Middleware(Early)]},
         **more,
     )
     return url

@@ -284,3 +284,11 @@ function seekCycle() {
 watch("cycle", seekCycle);
 watch("value", () => read(props.value || ""));
 read(props.value || "");
+// The player that stood here while the page was loading (early.js) hands over where it is.
+const early = document.getElementById("early");
+if (early && !early.contains(element)) {
+  const { frame, mode } = early.querySelector(".sd").dataset;
+  early.remove();
+  Object.assign(transport, { head: Number(frame), playing: mode === "playing" });
+  show(false);
+}
