@@ -59,6 +59,20 @@ def test_the_recording_plays_before_gradio_has_loaded_and_the_page_goes_on_from_
     assert frame(page) >= before
 
 
+def test_nothing_plays_by_itself_where_less_motion_is_wanted(visit, app, recorded):
+    """Neither the recording nor one that is opened; Play plays it, and a run of one's own is shown as it comes."""
+    page = visit(app, reduced_motion="reduce")
+    expect(page.locator(STAGE)).to_have_attribute("data-mode", "paused")
+    page.wait_for_timeout(1200)
+    assert frame(page) == 0
+    page.locator(".sd-open").set_input_files(recorded / "first.json")
+    expect(page.locator(".sd-badge")).to_have_text("OPENED")
+    expect(page.locator(STAGE)).to_have_attribute("data-mode", "paused")
+    page.locator(".sd-play").click()
+    expect(page.locator(STAGE)).to_have_attribute("data-mode", "playing")
+    page.wait_for_function("() => Number(document.querySelector('#player .sd').dataset.frame) >= 1")
+
+
 def test_state_at_a_frame_does_not_depend_on_the_path(page):
     pause(page)
     last = int(page.locator(STAGE).get_attribute("data-frames")) - 1

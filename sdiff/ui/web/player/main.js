@@ -9,13 +9,15 @@ const transport = makeTransport(() => timeline, show, (k) => predictor.waits(tim
 // The value only grows during a run; anything else is a new run. A half line waits for its rest.
 function read(text) {
   const cut = text.lastIndexOf("\n") + 1;
-  if (consumed === "" || !text.startsWith(consumed)) {
+  const other = consumed === "" || !text.startsWith(consumed);
+  if (other) {
     [timeline, consumed, pointed, pinned, spoken, whatIf] = [newTimeline(), "", null, false, "", null];
     predictor.reset();
     transport.restart();
   }
   for (const line of text.slice(consumed.length, cut).split("\n")) if (line) append(timeline, JSON.parse(line));
   consumed = text.slice(0, cut);
+  if (other && $(".sd-still").checked && timeline.source !== "live") transport.playing = false; // what nobody asked to move waits for Play
   showRun();
   show(false);
 }
