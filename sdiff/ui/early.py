@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from sdiff.ui import strings
-from sdiff.ui.assets import read
+from sdiff.ui.assets import player_parts, read
 from sdiff.ui.guard import Receive, Scope, Send
 
 PLACE = b"<gradio-app"  # its first place in the page is the element: the config escapes every "<"
@@ -19,8 +19,10 @@ PLACE = b"<gradio-app"  # its first place in the page is the element: the config
 @functools.cache
 def stage() -> bytes:
     """What is put before the element that Gradio fills."""
-    styles = f"<style>{read('colours.css', 'early.css')}</style>"
-    return f'<div id="early">{styles}<h1>{escape(strings.TITLE)}</h1><div id="early-stage"></div></div><script>{read("early.js")}</script>'.encode()
+    html, css, *_ = player_parts()
+    styles = f"<style>{read('colours.css', 'early.css')}\n#early-stage {{ {css} }}</style>"
+    place = f'<div id="early">{styles}<h1>{escape(strings.TITLE)}</h1><div id="early-stage">{html}</div></div>'
+    return f"{place}<script>{read('early.js')}</script>".encode()
 
 
 class Early:
