@@ -25,6 +25,7 @@ from sdiff.ui.frontier_view import Frontier, build_frontier
 from sdiff.ui.guard import Guard
 from sdiff.ui.link_view import wire_links
 from sdiff.ui.live import POLL_SECONDS, Update, Visitors
+from sdiff.ui.pair_view import build_pair
 from sdiff.ui.race_view import recorded_race, run_race
 from sdiff.ui.recordings import RECORDED
 from sdiff.ui.recordings_view import chooser, failures, played, recording, wire_recordings
@@ -52,6 +53,7 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
     visitors = Visitors(engine)
     with gr.Blocks(title=strings.TITLE, analytics_enabled=False, delete_cache=(3600, 3600)) as demo:
         gr.Markdown(f"# {strings.TITLE}\n\n{strings.TAGLINE}", elem_id="intro")
+        build_pair(demo, engine, pair)
         tour(elem_id="tour")
         asked = line(elem_id="asked")
         with gr.Row(elem_id="columns"):

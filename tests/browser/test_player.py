@@ -199,10 +199,19 @@ def test_loading_and_failure_keep_the_recording(visit, serve, recorded):
 
     page = visit(serve(load, recorded))
     expect(page.locator("#status")).to_contain_text("Downloading the verifier, 25%")
+    expect(page.locator("#pair")).to_contain_text("SmolLM2-135M-Instruct checks")
+    expect(page.locator("#pair")).to_contain_text("once they are loaded")
     seen.set()
     expect(page.locator("#status")).to_contain_text("No network: connect to the internet", timeout=30_000)
+    expect(page.locator("#pair")).to_contain_text("could not be loaded", timeout=30_000)
     before = frame(page)
     page.wait_for_function(f"() => Number(document.querySelector('#player .sd').dataset.frame) !== {before}")
+
+
+def test_the_models_in_use_are_named(page):
+    expect(page.locator("#pair")).to_have_text(
+        "Models: a pretend verifier checks, pretend drafter drafts (noise: Masked, Uniform), in float32 on cpu: a pretend machine."
+    )
 
 
 def test_tokens_that_split_a_character_are_joined_for_display(page):
