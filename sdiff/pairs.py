@@ -152,6 +152,15 @@ class Pair:
         here = machine(self.verifier.device, self.verifier.dtype)
         return here if self.plain_ms is None else {**here, "plain_ms": round(self.plain_ms, 3)}
 
+    def about(self) -> dict[str, Any]:
+        """Which models these are and where they compute, for who shows it."""
+        here = machine(self.verifier.device, self.verifier.dtype)
+        return {
+            **{part: self.names[part] for part in ("verifier", "drafter")},
+            "noises": self.noises,
+            **{key: here[key] for key in ("device", "name", "dtype")},
+        }
+
     def _settings(self, r: Request) -> dict[str, Any]:
         body = {k: v for k, v in asdict(r).items() if k != "prompt"}
         return {**body, "native": "plain decoding" if r.plain else request.KNOBS[r.rule].native(r.leniency)}

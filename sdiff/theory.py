@@ -129,13 +129,6 @@ def theorem_1_gap(p: Tensor, q: Tensor, rule: Rule) -> float:
     return refused + float(total_variation(law[None], p.double()[None])) - float(total_variation(p[None], q[None]))
 
 
-def keep_curve(p: Tensor, q: Tensor, rule: Rule) -> float:
-    """P(keep) = Σ_x q(x)·min(1, f(x)/q(x)) in closed form; the enumeration must agree."""
-    tokens = torch.arange(len(p))
-    rows_p, rows_q = p.expand(len(p), -1), q.expand(len(p), -1)
-    return float(torch.minimum(rule.target(rows_p, rows_q, tokens, None), at(rows_q, tokens)).sum())
-
-
 # ── one drafted block, what is equal merged ──────────────────────────────────────────────────────────────────────────
 
 Tokens, Laws = tuple[int, ...], tuple[tuple[float, ...], ...]

@@ -7,10 +7,11 @@ it emits to γ+1 tokens, is compared with the verifier's own joint law of γ+1 t
 from __future__ import annotations
 
 import math
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import torch
@@ -60,12 +61,23 @@ def table_verifier(size: int, seed: int) -> Callable[[Tokens], Tensor]:
     return p
 
 
-@lru_cache(maxsize=256)
+_computing = threading.Lock()  # one enumeration at a time, however many visitors ask
+_tables: dict[Setting, tuple[Row, ...]] = {}
+MOST_TABLES = 256
+
+
 def enumerated(setting: Setting) -> tuple[Row, ...]:
-    """The table. Raises RequestError, with a sentence, instead of starting what would take too long."""
+    """The table, at once where it has been computed before. Raises RequestError, with a sentence, instead of starting what would take too long."""
+    if (known := _tables.get(setting)) is not None:
+        return known
     if reason := refusal(setting):
         raise RequestError(reason)
-    return tuple(_rows(setting))
+    with _computing:
+        if setting not in _tables:  # another visitor may have asked the same meanwhile
+            if len(_tables) >= MOST_TABLES:
+                del _tables[next(iter(_tables))]
+            _tables[setting] = tuple(_rows(setting))
+        return _tables[setting]
 
 
 def _rows(s: Setting) -> Iterator[Row]:

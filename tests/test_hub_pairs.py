@@ -20,6 +20,7 @@ from sdiff.registry import BUNDLED, PAIRS, add_arguments, chosen
 from sdiff.request import Request, RequestError
 from sdiff.trace import MASKED, Emit, End, Run, Trace, Verdict
 from sdiff.ui.engine import Engine
+from sdiff.ui.pair_view import told
 
 FAMILY = {
     "dflash": "qwen3-4b-dflash",
@@ -93,6 +94,8 @@ def test_the_page_decodes_with_a_pair(folders, family):
     assert engine.status()[0] == "good", engine.error
     end = [*engine.stream(Request("hi", noise=PAIRS[FAMILY[family]].noises[0], gamma=3, max_tokens=5))][-1]
     assert end.reason in ("limit", "eos")
+    assert told(engine, FAMILY[family]).startswith(f"note:Models: {folders['verifier']} checks, {folders[family]} drafts (noise: ")
+    assert "in float32 on cpu" in told(engine, FAMILY[family])
 
 
 def test_code_of_a_checkpoint_runs_only_when_allowed(folders, tmp_path):

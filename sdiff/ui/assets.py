@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,11 @@ PLAYER_SCRIPTS = (
 def read(*names: str) -> str:
     """The named files of the web folder, joined."""
     return "\n".join((WEB / name).read_text(encoding="utf-8") for name in names)
+
+
+def script_json(value: Any) -> str:
+    """JSON that may stand in a script element and in a component's value (Gradio warns about tags there). Raises ValueError on NaN."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
 
 
 def player_parts() -> tuple[str, str, str, dict[str, Any]]:

@@ -57,14 +57,14 @@ def tour(**props: Any) -> gr.HTML:
 
 def numbers_table(value: str, **props: Any) -> gr.HTML:
     """Numbers of a run and acceptance per position. `value` is the JSON of numbers.py."""
-    html, css, script = read("numbers.html"), read("numbers.css"), read("numbers.js")
+    html, css, script = read("numbers.html"), states.palette_css(".nb") + read("numbers.css"), read("numbers.js")
     return _component(value, html, css, script, labels=strings.NUMBERS, words=strings.TABLE, **props)
 
 
 def line(value: str = "", **props: Any) -> gr.HTML:
     """One sentence, spoken politely when it changes. `value` is "tone:sentence"."""
     html = '<p class="sd-line" role="status" aria-live="polite"></p>'
-    return _component(value, html, read("line.css"), read("line.js"), **props)
+    return _component(value, html, states.palette_css(".sd-line") + read("line.css"), read("line.js"), **props)
 
 
 def plotly_script() -> str:

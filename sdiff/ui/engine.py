@@ -60,7 +60,7 @@ class Waiting:
 class Engine:
     """Loads a pair once in the background and streams runs from it.
 
-    `load(progress)` returns an object with `stream(request)`; what it raises becomes `error`.
+    `load(progress)` returns an object with `stream(request)` and `about()`; what it raises becomes `error`.
     """
 
     def __init__(self, load: Callable[[Progress], Any]) -> None:
@@ -79,6 +79,10 @@ class Engine:
     @property
     def ready(self) -> bool:
         return self._pair is not None
+
+    def about(self) -> dict[str, Any]:
+        """What the loaded pair tells of itself: verifier, drafter, noises, device, name of the device, dtype; {} before it is there."""
+        return self._pair.about() if self.ready else {}
 
     def start(self) -> Engine:
         threading.Thread(target=self.load, name="load", daemon=True).start()

@@ -5,7 +5,6 @@ Whatever is wrong with the stored rows becomes one sentence: nothing here raises
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from sdiff.bench.chart import AIMS, Measurements, Place
 from sdiff.bench.settings import Setting
 from sdiff.bench.store import MACHINE
 from sdiff.ui import strings
+from sdiff.ui.assets import script_json
 from sdiff.ui.own_runs import SAMPLING, OwnRun, placed
 
 log = logging.getLogger(__name__)
@@ -38,18 +38,18 @@ def payload(measurements: Measurements, look: Look, own: list[OwnRun]) -> str:
         chart = measurements.chart(look.task, look.noise, look.rule, look.place)
         drawn = {key: chart[key] for key in ("task", "noise", "rule", "place", "graded", "main", "mine")}
         said = {"notes": notes(chart), "missing": missing(chart), "where": where(chart), "answer": question(measurements, look, chart)}
-        return _json({**drawn, **said, "own": placed(own, chart)})
+        return script_json({**drawn, **said, "own": placed(own, chart)})
     except Exception as error:
-        return _json({"broken": strings.FRONTIER_BROKEN.format(error=sentence(error))})
+        return script_json({"broken": strings.FRONTIER_BROKEN.format(error=sentence(error))})
 
 
 def asked(measurements: Measurements, look: Look) -> str:
     """JSON for the component's `answer`, when only the question changed."""
     try:
         chart = measurements.chart(look.task, look.noise, look.rule, look.place)
-        return _json({**question(measurements, look, chart), "of": [chart[key] for key in ("task", "noise", "rule", "place")]})
+        return script_json({**question(measurements, look, chart), "of": [chart[key] for key in ("task", "noise", "rule", "place")]})
     except Exception as error:
-        return _json({"say": strings.FRONTIER_BROKEN.format(error=sentence(error))})
+        return script_json({"say": strings.FRONTIER_BROKEN.format(error=sentence(error))})
 
 
 def sentence(error: Exception) -> str:
@@ -58,10 +58,6 @@ def sentence(error: Exception) -> str:
         return str(error)
     log.error("the frontier failed", exc_info=error)
     return strings.UNEXPECTED.format(kind=type(error).__name__) + "."
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
 
 
 def missing(chart: dict[str, Any]) -> str:

@@ -6,19 +6,13 @@ Knows pages; refuses to know runs: the run is put in at PLACE, here or by the pl
 from __future__ import annotations
 
 import functools
-import json
 
 from sdiff.trace import Trace
 from sdiff.ui import strings
-from sdiff.ui.assets import player_parts, read
+from sdiff.ui.assets import player_parts, read, script_json
 from sdiff.ui.live import player_value
 
 PLACE = "/*the run*/null"
-
-
-def _inside_script(value: object) -> str:
-    """JSON that may stand in a script element."""
-    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
 
 
 def lesson_page(_: object = None) -> str:
@@ -33,14 +27,14 @@ def _page() -> str:
 <html lang="{strings.LANGUAGE}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>{strings.TITLE}</title>
-<style>{read("lesson.css")}
+<style>{read("colours.css", "lesson.css")}
 #player {{ {css} }}</style></head>
 <body><h1>{strings.TITLE}</h1><main id="player">{html}</main>
 <script>
 document.documentElement.classList.toggle("dark", matchMedia("(prefers-color-scheme: dark)").matches);
 (() => {{
 const element = document.getElementById("player"), server = null, watch = () => {{}};
-const props = {{...{_inside_script(props)}, value: {PLACE}}};
+const props = {{...{script_json(props)}, value: {PLACE}}};
 {read("common.js")}{script}
 }})();
 </script></body></html>
@@ -50,4 +44,4 @@ const props = {{...{_inside_script(props)}, value: {PLACE}}};
 def lesson(trace: Trace) -> str:
     """The whole page for one run."""
     head, tail = lesson_page().split(PLACE)
-    return head + _inside_script(player_value(trace, "recorded")) + tail
+    return head + script_json(player_value(trace, "recorded")) + tail

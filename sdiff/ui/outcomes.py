@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from sdiff.acceptance import Rule, make_rule, total_variation
+from sdiff.exactness import EQUAL
 from sdiff.request import RULES
 from sdiff.theory import Position, position
 from sdiff.ui import strings
 from sdiff.ui.laws import Laws
 
 WORDS = strings.THEORY
-EQUAL = 1e-9  # below this a distance is rounding
 SMOOTH = tuple(i / 10 for i in range(11))  # leniencies of a rule's curve
 STEPS = tuple(i / 60 for i in range(61))  # thresholds jump: enough to meet every one of them
 JUMPS = ("typical", "top_k")

@@ -19,11 +19,13 @@ from sdiff.ui import strings
 from sdiff.ui.api import offer
 from sdiff.ui.assets import read
 from sdiff.ui.components import QUIET, line, numbers_table, player, race, tour
+from sdiff.ui.early import Early
 from sdiff.ui.engine import Engine
 from sdiff.ui.frontier_view import Frontier, build_frontier
 from sdiff.ui.guard import Guard
 from sdiff.ui.link_view import wire_links
 from sdiff.ui.live import POLL_SECONDS, Update, Visitors
+from sdiff.ui.pair_view import build_pair
 from sdiff.ui.race_view import recorded_race, run_race
 from sdiff.ui.recordings import RECORDED
 from sdiff.ui.recordings_view import chooser, failures, played, recording, wire_recordings
@@ -51,6 +53,7 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
     visitors = Visitors(engine)
     with gr.Blocks(title=strings.TITLE, analytics_enabled=False, delete_cache=(3600, 3600)) as demo:
         gr.Markdown(f"# {strings.TITLE}\n\n{strings.TAGLINE}", elem_id="intro")
+        build_pair(demo, engine, pair)
         tour(elem_id="tour")
         asked = line(elem_id="asked")
         with gr.Row(elem_id="columns"):
@@ -275,7 +278,7 @@ def launch(demo: gr.Blocks, host: str, port: int | None, **more: Any) -> str:
         css=read("page.css"),
         head=f'<script>document.documentElement.lang = "{strings.LANGUAGE}"</script>',
         mcp_server=find_spec("mcp") is not None,  # the documented endpoints become tools where gradio[mcp] is installed
-        app_kwargs={"middleware": [Middleware(Guard)]},
+        app_kwargs={"middleware": [Middleware(Guard), Middleware(Early)]},
         **more,
     )
     return url

@@ -14,6 +14,7 @@ from pathlib import Path
 from sdiff.request import Request
 from sdiff.trace import Run, Trace, TraceError
 from sdiff.ui import strings
+from sdiff.ui.assets import script_json
 from sdiff.ui.live import Update, Visitors, player_value
 from sdiff.ui.numbers import name
 
@@ -29,7 +30,7 @@ def lanes(request: Request) -> dict[str, Request]:
 
 def lane_text(lane: str, value: str, setting: str) -> str:
     """One lane for the component: its head, then those lines of a player value that a clock needs."""
-    head = json.dumps({"kind": "lane", "name": lane, "setting": setting}).replace("<", "\\u003c")
+    head = script_json({"kind": "lane", "name": lane, "setting": setting})
     return "\n".join([head, *(line for line in value.split("\n") if line.startswith(SHOWN)), ""])
 
 

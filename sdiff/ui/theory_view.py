@@ -7,7 +7,6 @@ stateless: the laws travel in the view's own value, which is checked like anythi
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ import gradio as gr
 from sdiff.exactness import EQUAL, LIMITS, Setting
 from sdiff.request import NOISES, PROPOSALS, RULES, RequestError
 from sdiff.ui import strings
-from sdiff.ui.assets import read
+from sdiff.ui.assets import read, script_json
 from sdiff.ui.components import QUIET, line, theory
 
 WORDS, EXACT = strings.THEORY, strings.THEORY_EXACT
@@ -106,13 +105,9 @@ def _answer(rule: object, leniency: object, make: Callable[[Any], tuple[Any, str
         rule, leniency = _checked(rule, leniency)
     except laws.LawError as error:
         return keep, keep, keep, keep, f"bad:{error}"
-    picture = _json(outcomes.picture(made, rule, leniency))
+    picture = script_json(outcomes.picture(made, rule, leniency))
     shown = (laws.as_text(made.p), laws.as_text(made.q)) if texts else (keep, keep)
-    return picture, _json(outcomes.chart(made, rule, leniency)), *shown, f"note:{sentence}" if sentence else keep
-
-
-def _json(data: object) -> str:
-    return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")  # Gradio warns about tags in a value
+    return picture, script_json(outcomes.chart(made, rule, leniency)), *shown, f"note:{sentence}" if sentence else keep
 
 
 def _preset(name: str) -> Callable[[object, object], Answer]:
@@ -144,7 +139,7 @@ def share(payload: Any) -> str | None:
         note = "note:" + WORDS["set"].format(law=name, token=made.tokens[i], value=f"{getattr(made, name)[i]:.3f}")
     except laws.LawError as error:
         made, note = old, f"bad:{error}"
-    return _json({**outcomes.picture(made, rule, leniency), "note": note})
+    return script_json({**outcomes.picture(made, rule, leniency), "note": note})
 
 
 def _settled(value: object, rule: object, leniency: object) -> Answer:
@@ -196,7 +191,7 @@ def _wire_laws(presets: dict[str, gr.Button], own: dict[str, Any], settings: lis
 
 # ── Proposition 2 ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_computing = threading.Lock()  # one enumeration at a time, however many visitors ask; the same question is answered from memory
+WAITING = 32  # questions at once: those with an answer in memory must not queue behind those that are computed one by one
 FIELDS = ("vocabulary", "gamma", "steps", "noise", "proposal", "seed")
 
 
@@ -217,7 +212,13 @@ def _exactness(rule: gr.Dropdown, leniency: gr.Slider) -> None:
     table = theory("exact", EXACT, elem_id="exact-table")
     asked = button.click(None, None, status, js=f"() => {json.dumps('busy:' + EXACT['running'])}", **QUIET)
     job = asked.then(
-        _enumerate, [*fields.values(), rule, leniency], [table, status], preprocess=False, concurrency_limit=4, trigger_mode="once", **QUIET
+        _enumerate,
+        [*fields.values(), rule, leniency],
+        [table, status],
+        preprocess=False,
+        concurrency_limit=WAITING,
+        trigger_mode="once",
+        **QUIET,
     )
     job.failure(None, None, status, js=f"() => {json.dumps('bad:' + EXACT['failed'])}", **QUIET)
 
@@ -228,8 +229,7 @@ def _enumerate(*values: Any) -> Answer:
 
     try:
         setting = Setting(**dict(zip((*FIELDS, "rule", "leniency"), values, strict=True)))
-        with _computing:
-            rows = enumerated(setting)
+        rows = enumerated(setting)
     except RequestError as error:
         return gr.skip(), f"bad:{error}"
     table = {"rows": [_row(row) for row in rows]}
@@ -237,7 +237,7 @@ def _enumerate(*values: Any) -> Answer:
         rows=len(rows), ms=f"{sum(row.ms for row in rows):,.0f}", passes=f"{setting.passes:,}",
         rule=RULES[setting.rule].label, native=RULES[setting.rule].native(setting.leniency),
     )  # fmt: skip
-    return _json(table), f"good:{done}"
+    return script_json(table), f"good:{done}"
 
 
 def _row(row: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from sdiff.trace import Trace
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
 ).split()
-READY = "() => document.querySelector('#player .sd') && window.__gradio_session_hash__"
+READY = "() => document.querySelector('#player .sd') && !document.querySelector('#early') && window.__gradio_session_hash__"
 
 
 def free_port() -> int:

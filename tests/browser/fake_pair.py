@@ -20,6 +20,8 @@ WORDS = (
     "<script>window.hacked=1</script> ${window.hacked=2} {{window.hacked}} žluť 漢字 🙂 \n"
 ).split(" ")
 PIECES = {i: (" " + w if w.isalpha() and w.isascii() else w) for i, w in enumerate(w for w in WORDS if w)}
+MODELS = {"verifier": "a pretend verifier", "drafter": "pretend drafter"}
+MACHINE = {"name": "a pretend machine", "threads": 1, "dtype": "float32", "plain_ms": 6.0}
 # Machines that run CI are shared: there the time bars are three times as wide.
 PATIENCE = 3 if os.environ.get("CI") else 1
 
@@ -30,6 +32,9 @@ class FakePair:
     def __init__(self) -> None:
         self.active = self.worst = self.steps = 0
         self._lock = threading.Lock()
+
+    def about(self) -> dict[str, object]:
+        return {**MODELS, "noises": ("masked", "uniform"), "device": "cpu", "name": MACHINE["name"], "dtype": MACHINE["dtype"]}
 
     def stream(self, request: Request) -> Iterator[t.Event]:
         with self._lock:
@@ -77,8 +82,7 @@ class _Run:
         exact = r.plain or is_lossless(r.rule, r.leniency, r.proposal, r.steps, r.gamma)
         return t.Run(prompt=r.prompt, prompt_tokens=(0, 1, 2), lossless=exact,
                      settings={**{n: getattr(r, n) for n in names}, "native": KNOBS[r.rule].native(r.leniency)},
-                     models={"verifier": "a pretend verifier", "drafter": "pretend drafter"},
-                     machine={"name": "a pretend machine", "threads": 1, "dtype": "float32", "plain_ms": 6.0})  # fmt: skip
+                     models=MODELS, machine=MACHINE)  # fmt: skip
 
     def prefill(self) -> t.Prefill:
         return t.Prefill(tokens=2, ms=21.5, at=self.clock(21.5))

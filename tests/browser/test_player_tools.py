@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_pair import PATIENCE
 from playwright.sync_api import Page, expect
 from test_player import STAGE, frame, pause, scrub
 
-from sdiff.trace import MASKED, Denoise, Emit, End, Pieces, Prefill, Run, Trace, Verdict, Verify
+from sdiff.trace import Emit, Trace, Verdict, Verify
 from sdiff.ui.lesson import lesson
 from sdiff.ui.live import player_value
 
@@ -225,63 +223,6 @@ def test_a_guess_is_asked_before_the_coins_fall(page, trace):
     expect(page.locator(".sd-predict-says")).to_contain_text(f"You said 3; {kept} were kept")
     expect(page.locator(".sd-score")).to_contain_text(f"off by {abs(3 - kept):.1f} on average")
     page.keyboard.press("r")
-
-
-def large_run(columns: int = 256, frames: int = 512) -> Trace:
-    """One cycle after another of `columns` drafts, until there are `frames` pictures."""
-    events: list = [Run(prompt="x", prompt_tokens=(0,), settings={"gamma": columns, "steps": 2}, models={}, machine={}, lossless=True),
-                    Pieces(pieces={0: " a", 1: " b"}), Prefill(tokens=1, ms=1.0)]  # fmt: skip
-    pictures, cycle, at = 2, 0, 1.0
-    while pictures < frames:
-        cycle += 1
-        at += 1
-        rows = [(MASKED,) * columns, (0,) * columns, tuple(i % 2 for i in range(columns))]
-        events += [
-            Denoise(cycle=cycle, step=s, steps=2, canvas=row, fixed=(s == 2,) * columns, ms=1.0, at=at) for s, row in enumerate(rows)
-        ]
-        events.append(Verify(cycle=cycle, anchor=0, tokens=rows[2], fixed_at=(2,) * columns, draft_ms=2.0, ms=1.0, at=at))
-        kept = [Verdict(cycle=cycle, position=i + 1, token=rows[2][i], p=0.5, q=0.5, f=0.5, u=0.1, keep=1.0, accepted=True, lenient=False, tv=0.1, at=at)
-                for i in range(min(columns, frames - pictures))]  # fmt: skip
-        events += [*kept, Emit(cycle=cycle, tokens=rows[2], accepted=columns, extra="bonus", text="ab" * (columns // 2), ms=0.1, at=at)]
-        pictures += len(rows) + 2 + len(kept)
-    return Trace([*events, End(reason="limit", text="", tokens=(), stats={}, at=at)])
-
-
-PICTURES = """() => new Promise(done => {
-  const times = [];
-  const next = now => { times.push(now); times.length < 60 ? requestAnimationFrame(next) : done(times); };
-  requestAnimationFrame(next);
-})"""
-
-
-def between_pictures(page: Page) -> float:
-    """Median milliseconds between two pictures of the browser."""
-    gaps = sorted(b - a for a, b in itertools.pairwise(page.evaluate(PICTURES)))
-    return gaps[len(gaps) // 2]
-
-
-def test_a_very_large_block_still_scrubs_at_once(page):
-    """256 columns and 512 frames: a jump is drawn at once, and playing costs the browser no pictures that it has at rest."""
-    open_file(page, large_run().to_json())
-    expect(page.locator(".sd-badge")).to_have_text("OPENED")
-    pause(page)
-    spent = page.evaluate("""() => {
-      const scrub = document.querySelector('.sd-scrub'), times = [];
-      for (const k of [500, 3, 260, 510, 100, 400, 20, 300]) {
-        const began = performance.now();
-        scrub.value = k;
-        scrub.dispatchEvent(new Event('input', {bubbles: true}));
-        document.querySelector('.sd-written').getBoundingClientRect();
-        times.push(performance.now() - began);
-      }
-      return times.sort((a, b) => a - b)[4];
-    }""")
-    assert spent < PATIENCE * 80
-    scrub(page, 260)
-    at_rest = between_pictures(page)
-    page.locator(".sd-speed").select_option("8")
-    page.locator(".sd-play").click()
-    assert between_pictures(page) < max(PATIENCE * 100, 2.5 * at_rest)
 
 
 def test_focus_selection_and_scroll_survive_a_live_run(page):

@@ -7,5 +7,7 @@ const el = (tag, className, text) => {
   return node;
 };
 const setText = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+const setHidden = (node, hidden) => { if (node.hidden !== hidden) node.hidden = hidden; };
+const setAttribute = (node, name, value) => { if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value); };
 const fill = (template, values) => template.replace(/\{(\w+)\}/g, (all, key) => (key in values ? String(values[key]) : all));
 

@@ -1,9 +1,14 @@
 // The verdict card: why one token was kept or refused, in the trace's own numbers. Refuses to know time.
 
 function drawCard(box, timeline, state, target, words) {
+  const check = target && state.checks[target.column];
+  // what the card depends on; the same again needs no new card
+  const shown = [timeline, state && state.kind, state && state.index, state && state.rows.length, target && target.row, target && target.column,
+                 check && check.state, check && check.verdict, state && state.emit];
+  if (box.drawn && shown.every((part, i) => part === box.drawn[i])) return;
+  box.drawn = shown;
   box.replaceChildren();
   if (!target) return drawPhase(box, state, words);
-  const check = state.checks[target.column];
   const extra = target.row === "written" && state.outcome[target.column];
   if (extra && extra.state !== "text") return drawExtra(box, timeline, state, target.column, words);
   const cell = check || lastCell(state, target.column);

@@ -1,4 +1,5 @@
 // Wires the page: reads the growing run, keeps the timeline, draws on demand. In scope: element, props, watch.
+// `showRun` draws what belongs to the run, `show` what belongs to the frame; layout is read once, after everything is written.
 
 const root = $(".sd"), words = props.words, states = props.states;
 let timeline = newTimeline(), consumed = "", block = null, shape = "", pointed = null, pinned = false, spoken = "", whatIf = null;
@@ -8,36 +9,43 @@ const transport = makeTransport(() => timeline, show, (k) => predictor.waits(tim
 // The value only grows during a run; anything else is a new run. A half line waits for its rest.
 function read(text) {
   const cut = text.lastIndexOf("\n") + 1;
-  if (consumed === "" || !text.startsWith(consumed)) {
+  const other = consumed === "" || !text.startsWith(consumed);
+  if (other) {
     [timeline, consumed, pointed, pinned, spoken, whatIf] = [newTimeline(), "", null, false, "", null];
     predictor.reset();
     transport.restart();
   }
   for (const line of text.slice(consumed.length, cut).split("\n")) if (line) append(timeline, JSON.parse(line));
   consumed = text.slice(0, cut);
+  if (other && $(".sd-still").checked && timeline.source !== "live") transport.playing = false; // what nobody asked to move waits for Play
+  showRun();
   show(false);
 }
 
 const stateNow = () => stateAt(timeline, transport.head, whatIf);
 
+function stamp(values) {
+  for (const [name, value] of Object.entries(values)) if (root.dataset[name] !== String(value)) root.dataset[name] = value;
+}
+
+function showRun() {
+  stamp({ source: timeline.source, name: timeline.name, frames: timeline.frames.length, run: timeline.end ? timeline.end.reason : timeline.run ? "running" : "none" });
+  setHidden($(".sd-empty"), timeline.frames.length > 0);
+  drawHeader();
+  drawWhatIf(timeline, whatIf, words.whatIf);
+  setAttribute($(".sd-scrub"), "max", Math.max(0, timeline.frames.length - 1));
+  $(".sd-save").disabled = $(".sd-rounds").disabled = $(".sd-lesson").disabled = !timeline.end;
+  $(".sd-pin").disabled = !timeline.end && !pin.timeline;
+}
+
 function show(byHand) {
   const state = stateNow();
-  root.dataset.source = timeline.source;
-  root.dataset.name = timeline.name;
-  root.dataset.frame = transport.head;
-  root.dataset.frames = timeline.frames.length;
-  root.dataset.mode = transport.atEnd() ? "ended" : transport.playing ? "playing" : "paused";
-  root.dataset.run = timeline.end ? timeline.end.reason : timeline.run ? "running" : "none";
-  $(".sd-empty").hidden = Boolean(state);
-  drawHeader();
+  stamp({ frame: transport.head, mode: transport.atEnd() ? "ended" : transport.playing ? "playing" : "paused" });
   drawPredict(predictor, timeline, state, words.predict, answer);
-  drawWhatIf(timeline, whatIf, words.whatIf);
   drawCycleTable(timeline, state, states, words.table);
   if (!state) return drawTransport(state);
-  root.dataset.kind = state.kind;
-  root.dataset.cycle = state.cycle;
-  drawText($(".sd-text"), timeline, state);
-  keepInView($(".sd-text"), $(".sd-here"));
+  stamp({ kind: state.kind, cycle: state.cycle });
+  const grown = drawText($(".sd-text"), timeline, state);
   drawTable(state);
   const sentence = caption(timeline, state, words.captions);
   setText($(".sd-caption"), sentence);
@@ -46,6 +54,9 @@ function show(byHand) {
   showCard(state);
   pin.show(timeline, transport.head);
   tell(state, byHand);
+  if (grown) keepInView($(".sd-text"), $(".sd-here"));
+  keepColumnInView(state);
+  transport.plan();
 }
 
 // What happens on the stage, for whoever listens on this page; the words of a run stay here.
@@ -74,12 +85,16 @@ function drawHeader() {
 function drawTable(state) {
   const wanted = state.shape.columns + "x" + state.shape.steps;
   const table = $(".sd-block");
-  table.hidden = !state.shape.columns;
+  setHidden(table, !state.shape.columns);
   if (wanted !== shape) { block = makeBlock(table, state.shape, words); shape = wanted; }
   table.classList.toggle("sd-dense", state.shape.steps > 6);
-  table.setAttribute("aria-label", fill(words.block, { cycle: state.cycle }));
+  table.classList.toggle("sd-wide", state.shape.columns > 16);
+  setAttribute(table, "aria-label", fill(words.block, { cycle: state.cycle }));
   drawBlock(block, timeline, state, states, words);
   oneTabStop();
+}
+
+function keepColumnInView(state) {
   const now = state.kind === "verdict" ? block.checks[lastVerdict(state)].parentElement : null;
   const box = $(".sd-scroll");
   if (now && box.scrollWidth > box.clientWidth) box.scrollLeft = now.offsetLeft - box.clientWidth / 2;
@@ -87,15 +102,12 @@ function drawTable(state) {
 }
 
 function drawTransport(state) {
-  const mode = root.dataset.mode, scrub = $(".sd-scrub");
+  const mode = root.dataset.mode, scrub = $(".sd-scrub"), speed = String(transport.speed);
   setText($(".sd-play"), mode === "ended" ? words.replay : mode === "playing" ? words.pause : words.play);
-  scrub.max = Math.max(0, timeline.frames.length - 1);
   scrub.value = transport.head;
-  scrub.setAttribute("aria-valuetext", $(".sd-caption").textContent);
-  $(".sd-speed").value = String(transport.speed);
+  setAttribute(scrub, "aria-valuetext", $(".sd-caption").textContent);
+  if ($(".sd-speed").value !== speed) $(".sd-speed").value = speed;
   $(".sd-follow").checked = transport.follow;
-  $(".sd-save").disabled = $(".sd-rounds").disabled = $(".sd-lesson").disabled = !timeline.end;
-  $(".sd-pin").disabled = !timeline.end && !pin.timeline;
   const at = state ? (state.at < 1000 ? milliseconds(state.at) : (state.at / 1000).toFixed(2) + " s") : "";
   const live = transport.follow && !timeline.end; // the head then follows the decoder, not the pace
   const factor = live ? 0 : slowMotion(timeline, transport.head, transport.speed);
@@ -146,9 +158,11 @@ function rove(event) {
   (all[at + by] || event.target).focus();
 }
 function oneTabStop(wanted) {
-  const all = [...$(".sd-block").querySelectorAll("button.sd-chip")], visible = all.filter((chip) => chip.dataset.state);
-  const stop = wanted || visible.find((chip) => chip.tabIndex === 0) || visible[0];
-  for (const chip of all) { const index = chip === stop ? 0 : -1; if (chip.tabIndex !== index) chip.tabIndex = index; }
+  const stop = wanted || (block.stop && block.stop.dataset.state ? block.stop : [...block.checks, ...block.written].find((chip) => chip.dataset.state));
+  if (!stop || stop === block.stop) return;
+  if (block.stop) block.stop.tabIndex = -1;
+  stop.tabIndex = 0;
+  block.stop = stop;
 }
 
 function present(on) {
@@ -210,6 +224,7 @@ function wire() {
     pin.set(pin.timeline ? null : timeline);
     $(".sd-pin").setAttribute("aria-pressed", String(Boolean(pin.timeline)));
     setText($(".sd-pin"), pin.timeline ? words.pin.off : words.pin.on);
+    showRun();
     show(false);
   };
   setText($(".sd-pin"), words.pin.on);
@@ -225,8 +240,9 @@ function wire() {
   still.onchange = () => root.classList.toggle("sd-unmoving", still.checked);
   still.checked = matchMedia("(prefers-reduced-motion: reduce)").matches;
   still.onchange();
-  $(".sd-whatif-slider").oninput = (event) => { whatIf = Number(event.target.value); show(false); };
-  $(".sd-whatif-reset").onclick = () => { whatIf = null; show(false); $(".sd-whatif-slider").focus(); };
+  const judge = (leniency) => { whatIf = leniency; showRun(); show(false); };
+  $(".sd-whatif-slider").oninput = (event) => judge(Number(event.target.value));
+  $(".sd-whatif-reset").onclick = () => { judge(null); $(".sd-whatif-slider").focus(); };
   $(".sd-whatif-go").onclick = () => transport.seek(flips(timeline, whatIf).first.frame);
   $(".sd-table").ontoggle = () => drawCycleTable(timeline, stateNow(), states, words.table);
   for (const [selector, word] of [[".sd-title", "title"], [".sd-empty", "empty"], [".sd-follow-word", "follow"], [".sd-save", "save"],
@@ -236,6 +252,7 @@ function wire() {
                                   [".sd-keys summary", "keys"], [".sd-legend-title", "legend"], [".sd-ahead-note", "ahead"], [".sd-coin-note", "coins"]]) setText($(selector), words[word]);
   for (const [key, help] of props.keys) $(".sd-keys dl").append(el("dt", "", key), el("dd", "", help));
   makeLegend($(".sd-legend-items"), states);
+  root.addEventListener("mouseover", tooltip);
   const table = $(".sd-block");
   table.onmouseover = (event) => point(targetOf(event.target));
   table.onmouseleave = () => point(null);
@@ -259,14 +276,6 @@ function listen(event) {
   else transport.key(event);
 }
 
-let previous = performance.now();
-const timer = setInterval(() => {
-  if (!element.isConnected) return clearInterval(timer);
-  const now = performance.now();
-  transport.tick(Math.min(200, now - previous));
-  previous = now;
-}, 40);
-
 wire();
 document.addEventListener("keydown", listen);
 // A link asks for a cycle of the run on the stage, counted from 1.
@@ -277,3 +286,11 @@ function seekCycle() {
 watch("cycle", seekCycle);
 watch("value", () => read(props.value || ""));
 read(props.value || "");
+// The player that stood here while the page was loading (early.js) hands over where it is.
+const early = document.getElementById("early");
+if (early && !early.contains(element)) {
+  const { frame, mode } = early.querySelector(".sd").dataset;
+  early.remove();
+  Object.assign(transport, { head: Number(frame), playing: mode === "playing" });
+  show(false);
+}

@@ -2,7 +2,7 @@
 
 function drawWhatIf(timeline, whatIf, words) {
   const box = $(".sd-whatif"), verdicts = timeline.cycles.flatMap((cycle) => cycle.verdicts);
-  box.hidden = !verdicts.length;
+  setHidden(box, !verdicts.length);
   if (box.hidden) return;
   const able = verdicts.every(canFlip);
   $(".sd-whatif-slider").disabled = !able;
@@ -18,11 +18,12 @@ function drawWhatIf(timeline, whatIf, words) {
   }));
 }
 
-// One row per draft of the cycle on the stage, in the trace's own numbers.
+// One row per draft of the cycle on the stage, in the trace's own numbers. A row is made anew only when its verdict is.
 function drawCycleTable(timeline, state, states, words) {
   const details = $(".sd-table");
-  details.hidden = !state || !state.checks.length;
+  setHidden(details, !state || !state.checks.length);
   if (details.hidden || !details.open) return;
+  const table = details.querySelector("table");
   const tr = (tag, values) => {
     const row = el("tr");
     values.forEach((value, i) => {
@@ -32,12 +33,19 @@ function drawCycleTable(timeline, state, states, words) {
     });
     return row;
   };
-  const head = el("thead"), body = el("tbody");
-  head.append(tr("th", words.columns));
+  if (table.drawn !== state.verify) {
+    const head = el("thead"), body = el("tbody");
+    head.append(tr("th", words.columns));
+    body.append(...state.checks.map(() => el("tr")));
+    table.replaceChildren(head, body);
+    table.drawn = state.verify;
+  }
   state.checks.forEach(({ state: name, token, verdict, fixedAt }, i) => {
+    const old = table.tBodies[0].rows[i];
+    if (old.drawn && old.drawn.name === name && old.drawn.verdict === verdict) return;
     const figures = verdict ? [verdict.p, verdict.q, verdict.f, verdict.u, verdict.keep].map(number) : ["", "", "", "", ""];
     const flip = verdict && canFlip(verdict) ? (verdict.flip >= 1 ? words.never : number(verdict.flip)) : "";
-    body.append(tr("td", [String(i + 1), visible(label(timeline, token)), String(fixedAt), ...figures, flip, states[name].word]));
+    const row = tr("td", [String(i + 1), visible(label(timeline, token)), String(fixedAt), ...figures, flip, states[name].word]);
+    old.replaceWith(Object.assign(row, { drawn: { name, verdict } }));
   });
-  details.querySelector("table").replaceChildren(head, body);
 }

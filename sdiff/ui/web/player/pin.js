@@ -33,11 +33,10 @@ function makePin(box, words, states) {
     if (!pin.timeline) return;
     const state = stateAt(pin.timeline, besides(pin.timeline, timeline, head));
     const table = box.querySelector("table"), wanted = state.shape.columns + "x" + state.shape.steps;
-    table.hidden = !state.shape.columns;
+    setHidden(table, !state.shape.columns);
     if (wanted !== pin.shape) { pin.block = makeBlock(table, state.shape, words); pin.shape = wanted; }
     table.classList.toggle("sd-dense", state.shape.steps > 6);
     drawBlock(pin.block, pin.timeline, state, states, words);
-    for (const chip of table.querySelectorAll("button")) if (chip.tabIndex !== -1) chip.tabIndex = -1;
     setText(part("caption"), caption(pin.timeline, state, words.captions));
     setText(part("text"), pin.timeline.cycles.slice(0, state.index + (state.emit ? 1 : 0)).map((cycle) => (cycle.emit ? cycle.emit.text : "")).join(""));
   };

@@ -27,7 +27,7 @@ function makePredictor() {
 
 function drawPredict(predictor, timeline, state, words, answer) {
   const box = $(".sd-predict"), asking = Boolean(state) && state.kind === "verify" && predictor.on;
-  box.hidden = !predictor.on;
+  setHidden(box, !predictor.on);
   if (box.hidden) return;
   const guessed = predictor.guesses.get(state ? state.index : -1), buttons = $(".sd-guesses");
   const revealed = Boolean(state && state.emit);

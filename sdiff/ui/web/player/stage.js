@@ -1,35 +1,50 @@
 // Draws one state: text, block, legend. Knows nodes; refuses to know time and events.
-// All model and visitor text goes through textContent.
-
+// All model and visitor text goes through textContent. What a node shows is kept beside it (`drawn`): a frame writes what differs and reads nothing.
 
 function makeChip(tag) {
   const chip = el(tag, "sd-chip");
   chip.append(el("span", "sd-glyph"), el("span", "sd-token"));
   if (tag === "span") chip.setAttribute("role", "img");
+  else Object.assign(chip, { type: "button", tabIndex: -1 });
   chip.firstChild.setAttribute("aria-hidden", "true");
+  chip.drawn = {};
   return chip;
 }
-// The one way a state becomes visible: glyph, line, fill and spoken word from the table.
-function setChip(chip, look, token, spoken) {
-  const key = look.name + "\u0000" + token + "\u0000" + spoken;
-  if (chip.dataset.key === key) return;
-  chip.dataset.key = key;
-  chip.dataset.state = look.name;
-  chip.dataset.line = look.line;
-  chip.dataset.fill = look.fill;
-  setText(chip.firstChild, look.glyph);
-  setText(chip.lastChild, token);
-  chip.setAttribute("aria-label", spoken);
-  chip.title = spoken;
-  chip.style.visibility = "";
+// The one way a state becomes visible: glyph, line, fill and spoken word from the table. `speak(word)` gives the chip's sentence, which follows
+// from the state and the token; `marks` are further classes.
+function setChip(chip, look, token, speak, marks = "") {
+  const before = chip.drawn;
+  if (before.look === look && before.token === token && before.marks === marks) return;
+  chip.drawn = { look, token, marks };
+  if ((before.marks || "") !== marks) chip.className = "sd-chip" + marks;
+  if (before.look === look && before.token === token) return;
+  if (before.look !== look) {
+    Object.assign(chip.dataset, { state: look.name, line: look.line, fill: look.fill });
+    setText(chip.firstChild, look.glyph);
+  }
+  if (before.token !== token) chip.lastChild.textContent = token;
+  if (!before.look) chip.style.visibility = "";
+  chip.setAttribute("aria-label", speak(look.word));
+  if (chip.title) chip.title = chip.getAttribute("aria-label");
 }
-const hideChip = (chip) => { chip.style.visibility = "hidden"; delete chip.dataset.key; delete chip.dataset.state; };
+function hideChip(chip) {
+  if (chip.drawn.look === null) return;
+  chip.style.visibility = "hidden";
+  delete chip.dataset.state;
+  if (chip.drawn.marks) chip.className = "sd-chip";
+  chip.drawn = { look: null, token: chip.drawn.token, marks: "" };
+}
+// A chip's tooltip is its sentence. Few are ever pointed at, so it is made when one is.
+function tooltip(event) {
+  const chip = event.target.closest && event.target.closest(".sd-chip[data-state]");
+  if (chip && !chip.title) chip.title = chip.getAttribute("aria-label");
+}
 
 function makeLegend(box, states) {
   for (const look of Object.values(states)) {
     const item = el("span", "sd-legend-item");
     const chip = makeChip("span");
-    setChip(chip, look, look.name === "masked" ? "" : "token", look.word);
+    setChip(chip, look, look.name === "masked" ? "" : "token", (word) => word);
     const word = el("span", "", look.word);
     item.title = look.help;
     item.append(chip, word);
@@ -64,7 +79,7 @@ function makeBlock(table, shape, words) {
   }
   const drafts = Array.from({ length: steps + 1 }, (_, s) => {
     const tr = row("sd-draft", s ? fill(words.step, { step: s }) : words.noise);
-    const made = { tr, chips: chips(tr, columns, "span"), credit: el("td", "sd-credit") };
+    const made = { tr, chips: chips(tr, columns, "span"), credit: el("td", "sd-credit"), row: null };
     tr.append(made.credit);
     return made;
   });
@@ -83,43 +98,46 @@ function makeBlock(table, shape, words) {
   });
   const checks = chips(row("sd-verdicts", words.verdictRow), columns, "button");
   const written = chips(row("sd-written", words.writtenRow), columns + 1, "button");
-  for (const chip of [...checks, ...written]) chip.type = "button";
-  return { table, drafts, check, bracket, coins, checks, written };
+  return { table, drafts, check, bracket, coins, checks, written, verify: null, emit: null, labels: { checks: [], written: [] }, stop: null };
 }
 
 function drawBlock(block, timeline, state, states, words) {
   const labelled = (cells) => rowLabels(timeline, cells.map((cell) => (cell.state === "masked" ? null : cell.token)));
-  const draw = (chip, i, cell, token) => {
+  const draw = (chip, i, cell, token, marks) => {
     if (!cell) return hideChip(chip);
-    const look = states[cell.state];
-    setChip(chip, look, token, fill(token ? words.chip : words.chipEmpty, { position: i + 1, token, word: look.word }));
-    chip.classList.toggle("sd-carried", cell.fresh === false);
+    setChip(chip, states[cell.state], token, (word) => fill(token ? words.chip : words.chipEmpty, { position: i + 1, token, word }), marks);
   };
-  block.drafts.forEach(({ tr, chips, credit }, r) => {
-    const row = state.rows.find((candidate) => candidate.step === r);
-    tr.classList.toggle("sd-now", state.kind === "denoise" && row === state.rows[state.rows.length - 1]);
+  const rows = new Map(state.rows.map((row) => [row.step, row])), latest = state.rows[state.rows.length - 1];
+  block.drafts.forEach((made, r) => {
+    const { tr, chips, credit } = made, row = rows.get(r) || null;
+    tr.classList.toggle("sd-now", state.kind === "denoise" && row !== null && row === latest);
     tr.classList.toggle("sd-waiting", !row);
-    const labels = row ? labelled(row.cells) : [];
-    chips.forEach((chip, i) => draw(chip, i, row && row.cells[i], labels[i]));
-    const worth = row && row.step && row.credit;
+    if (made.row !== row) {
+      const labels = row ? labelled(row.cells) : [];
+      chips.forEach((chip, i) => draw(chip, i, row && row.cells[i], labels[i], row && row.cells[i] && !row.cells[i].fresh ? " sd-carried" : ""));
+      made.row = row;
+    }
+    const worth = row && row.step && state.credits ? state.credits.get(row.step) || { fixed: 0, kept: 0 } : null;
     setText(credit, worth ? fill(words.credit, worth) : "");
-    credit.title = worth ? fill(words.creditHelp, worth) : "";
+    setAttribute(credit, "title", worth ? fill(words.creditHelp, worth) : "");
   });
   const done = state.verify;
   block.check.classList.toggle("sd-waiting", !done);
   block.check.classList.toggle("sd-now", state.kind === "verify");
   setText(block.bracket, done ? fill(words.bracket, { n: done.tokens.length, ms: milliseconds(done.ms) }) : state.rows.length ? words.bracketWaiting : "");
+  if (block.verify !== done) [block.verify, block.labels.checks] = [done, labelled(state.checks)];
+  if (block.emit !== state.emit) [block.emit, block.labels.written] = [state.emit, labelled(state.outcome)];
   const now = state.kind === "verdict" ? lastVerdict(state) : -1;
-  const checked = labelled(state.checks), put = labelled(state.outcome);
   block.checks.forEach((chip, i) => {
-    draw(chip, i, state.checks[i], checked[i]);
-    chip.classList.toggle("sd-now", i === now);
-    chip.classList.toggle("sd-flipped-verdict", Boolean(state.checks[i] && state.checks[i].flipped));
-    drawCoin(block.coins[i], state.checks[i] && state.checks[i].verdict);
+    const check = state.checks[i];
+    draw(chip, i, check, block.labels.checks[i], (i === now ? " sd-now" : "") + (check && check.flipped ? " sd-flipped-verdict" : ""));
+    drawCoin(block.coins[i], (check && check.verdict) || null);
   });
-  block.written.forEach((chip, i) => draw(chip, i, state.outcome[i], put[i]));
+  block.written.forEach((chip, i) => draw(chip, i, state.outcome[i], block.labels.written[i], ""));
 }
 function drawCoin(bar, verdict) {
+  if (bar.drawn === verdict) return;
+  bar.drawn = verdict;
   bar.classList.toggle("sd-flipped", Boolean(verdict));
   if (!verdict) return;
   bar.dataset.kept = String(verdict.accepted);
@@ -127,19 +145,23 @@ function drawCoin(bar, verdict) {
   bar.lastChild.style.left = 100 * verdict.u + "%";
 }
 
-// The text: the prompt, then one span per cycle. `ahead` spans are decoded but not yet played.
+// The text: the prompt, then one span per cycle. `ahead` spans are decoded but not yet played. → did anything change?
 function drawText(box, timeline, state) {
-  const wanted = timeline.cycles.length + 1;
+  const wanted = timeline.cycles.length + 1, before = box.children.length;
+  if (!before) box.append(el("span", "sd-prompt"));
   while (box.children.length > wanted) box.lastChild.remove();
-  while (box.children.length < wanted) box.append(el("span"));
+  while (box.children.length < wanted) box.append(Object.assign(el("span"), { drawn: "" }));
+  let changed = before !== wanted;
   setText(box.firstChild, timeline.run ? timeline.run.prompt : "");
-  box.firstChild.className = "sd-prompt";
   timeline.cycles.forEach((cycle, c) => {
-    const span = box.children[c + 1];
+    const span = box.children[c + 1], text = cycle.emit ? cycle.emit.text : "";
     const written = c < state.index || (c === state.index && state.emit);
     const className = (written ? "sd-past" : "sd-ahead") + (c === state.index ? " sd-here" : "");
-    setText(span, cycle.emit ? cycle.emit.text : "");
+    if (span.drawn === text && span.className === className) return;
+    if (span.drawn !== text) span.textContent = span.drawn = text;
     if (span.className !== className) span.className = className;
     span.dataset.cycle = c;
+    changed = true;
   });
+  return changed;
 }

@@ -18,7 +18,9 @@ function append(timeline, event) {
     prefill: () => pushFrame(timeline, "prefill", event),
     denoise: () => {
       if (!event.canvas.length) return; // nothing is drafted: plain decoding, or the last token before the limit
-      cycleOf(timeline, event).denoise.push(event);
+      const cycle = cycleOf(timeline, event);
+      cycle.rows.push(drawnRow(event, cycle.denoise[cycle.denoise.length - 1]));
+      cycle.denoise.push(event);
       pushFrame(timeline, "denoise", event);
     },
     verify: () => {
@@ -41,7 +43,7 @@ function cycleOf(timeline, event) {
   const last = timeline.cycles[timeline.cycles.length - 1];
   if (last && last.number === event.cycle) return last;
   const cycle = { number: event.cycle, index: timeline.cycles.length, first: timeline.frames.length,
-                  denoise: [], verify: null, verdicts: [], emit: null };
+                  denoise: [], rows: [], verify: null, verdicts: [], emit: null };
   timeline.cycles.push(cycle);
   return cycle;
 }
@@ -61,15 +63,15 @@ function stateAt(timeline, k, whatIf = null) {
   if (!frame) return null;
   const cycle = timeline.cycles[frame.cycle] || null;
   const state = { kind: frame.kind, frame: k, at: frame.at, cycle: cycle ? cycle.number : 0, index: frame.cycle,
-                  shape: shapeOf(timeline, cycle), rows: [], verify: null, checks: [], outcome: [], emit: null, end: null };
+                  shape: shapeOf(timeline, cycle), rows: [], verify: null, checks: [], credits: null, outcome: [], emit: null,
+                  end: null };
   if (frame.kind === "end") state.end = timeline.end;
   if (!cycle) return state;
-  state.rows = cycle.denoise.slice(0, frame.rows).map((event, r) => drawnRow(event, cycle.denoise[r - 1]));
+  state.rows = cycle.rows.slice(0, frame.rows);
   if (frame.verified) state.verify = cycle.verify;
   if (frame.emitted) state.emit = cycle.emit;
   if (state.verify) state.checks = checksOf(cycle, frame, whatIf);
-  if (state.emit) state.outcome = outcomeOf(cycle);
-  if (state.emit) for (const row of state.rows) row.credit = creditOf(row.step, state.checks);
+  if (state.emit) [state.outcome, state.credits] = [outcomeOf(cycle), creditsOf(state.checks)];
   return state;
 }
 
@@ -82,6 +84,7 @@ function shapeOf(timeline, cycle) {
            steps: Math.max(first ? first.steps : settings.steps || 0, here ? here.steps : 0) };
 }
 
+// A step as it is drawn. Made once per event: whoever draws can tell by the object alone that nothing changed.
 function drawnRow(event, before) {
   return {
     step: event.step, steps: event.steps, ms: event.ms,
@@ -122,10 +125,14 @@ function flips(timeline, whatIf) {
   return { first, count };
 }
 
-// What a denoising step was worth: of the drafts that took their final value in it, how many were kept.
-function creditOf(step, checks) {
-  const fixed = checks.filter((check) => check.fixedAt === step);
-  return { fixed: fixed.length, kept: fixed.filter((check) => check.state === "accepted" || check.state === "lenient").length };
+// Step → what it was worth: of the drafts that took their final value in it, how many were kept.
+function creditsOf(checks) {
+  const credits = new Map();
+  for (const { fixedAt, state } of checks) {
+    const { fixed, kept } = credits.get(fixedAt) || { fixed: 0, kept: 0 };
+    credits.set(fixedAt, { fixed: fixed + 1, kept: kept + (state === "accepted" || state === "lenient") });
+  }
+  return credits;
 }
 
 // What the cycle wrote: kept drafts, then the verifier's own token in the column where it belongs.

@@ -3,6 +3,7 @@
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
 const FOLLOW_EVERY = 350; // ms between pictures when following a live run: at most three a second
+const LATE = 200; // ms by which a picture may be late and still count as seen: a page that was asleep goes on where it was
 
 function makeTransport(timeline, show, waits) {
   const t = { head: 0, playing: true, follow: false, speed: 1, waited: 0, keys: true };
@@ -21,6 +22,13 @@ function makeTransport(timeline, show, waits) {
   t.setSpeed = (speed) => { t.speed = speed; show(true); };
   t.nudgeSpeed = (by) => t.setSpeed(SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, SPEEDS.indexOf(t.speed) + by))]);
 
+  // Milliseconds of the viewer's time until the next picture; Infinity while the decoder has written no more, or a person is asked.
+  t.due = () => {
+    if (!t.playing || last() < 0) return Infinity;
+    if (t.follow && !timeline().end) return FOLLOW_EVERY - t.waited;
+    if (t.head >= last() || waits(t.head)) return t.atEnd() ? 0 : Infinity;
+    return PACE[timeline().frames[t.head].kind] / t.speed - t.waited;
+  };
   // Advances by `ms` of the viewer's time.
   t.tick = (ms) => {
     if (!t.playing || last() < 0) return;
@@ -40,6 +48,22 @@ function makeTransport(timeline, show, waits) {
     if (t.atEnd()) t.playing = false;
     if (t.head !== before || !t.playing) show(false);
   };
+
+  // One timer, set for when the next picture is due: at rest nothing runs, since the models share these cores.
+  let timer = null, since = 0;
+  t.plan = () => {
+    const now = performance.now(), due = t.due();
+    if (timer === null) since = now;
+    clearTimeout(timer);
+    timer = due === Infinity ? null : setTimeout(beat, due - (now - since));
+  };
+  function beat() {
+    if (!element.isConnected) return;
+    const passed = performance.now() - since;
+    since += passed;
+    t.tick(Math.min(passed, t.due() + LATE));
+    t.plan();
+  }
 
   const step = (direction) => () => t.seek(t.head + direction);
   const cycle = (direction) => () => t.seek(cycleFrame(timeline(), t.head, direction));
