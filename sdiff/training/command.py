@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=20.0,
         help="of training, all sittings together, after at most half as many of sampling (default 20)",
     )
-    parser.add_argument("--answers", type=int, default=6000, help="answers to sample, at most (default 6000)")
+    parser.add_argument("--answers", type=int, default=6000, help="answers to sample, at most; settled when training begins (default 6000)")
     parser.add_argument(
         "--license", dest="licence", default="unknown", help="of what is trained, for its card: the verifier's decides (default unknown)"
     )

@@ -54,13 +54,12 @@ def make(job: Job, device: str, dtype: str, threads: int) -> dict[str, Any]:
 def begin(job: Job, named: str) -> Path:
     """The folder of the work under way. Raises PairError where `job.out` holds anything but this job's own work."""
     work = job.out / "unfinished"
-    about = {"verifier": named, "prompts": sha256(job.prompts) if job.prompts else "", "answers": job.answers}
+    about = {"verifier": named, "prompts": sha256(job.prompts) if job.prompts else ""}
     try:
         if (work / "about.json").exists():
             if json.loads((work / "about.json").read_text()) != about:
                 raise PairError(
-                    f"{job.out} holds work for another verifier, other prompts or another number of answers. Choose another --out, "
-                    f"or remove {work} to begin again."
+                    f"{job.out} holds work for another verifier or other prompts. Choose another --out, or remove {work} to begin again."
                 )
         elif job.out.exists() and any(job.out.iterdir()):
             raise PairError(f"{job.out} is not empty. Choose another --out.")
