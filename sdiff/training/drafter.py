@@ -109,7 +109,7 @@ class Lesson:
 class Training:
     """Network, optimiser and progress of one run. The first HELD_OUT answers are for validation only.
 
-    `start`: a trained network to begin from, with its draft vocabulary, instead of copied layers.
+    `start`: a trained network to begin from instead of copied layers; the draft vocabulary is that of this corpus, no weight depends on it.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Training:
         self.model, self.recipe, device = model, recipe, model.embedding.device
         self.corpus = [row for row in corpus if len(row.answer) > 1]
         self.shelf = shelf or Shelf(model, recipe.sources, self.corpus)
-        ids = start.ids if start else draft_vocabulary(self.corpus[HELD_OUT:], min(recipe.size, model.d.vocabulary), special).to(device)
+        ids = draft_vocabulary(self.corpus[HELD_OUT:], min(recipe.size, model.d.vocabulary), special).to(device)
         self.inverse = torch.full((model.d.vocabulary,), -2, device=device).scatter_(0, ids, torch.arange(len(ids), device=device))
         self.network = fresh_network(model, ids, recipe)
         if start:
