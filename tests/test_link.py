@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sdiff.request import LIMITS, MAX_PROMPT_CHARACTERS, Request
 from sdiff.ui import strings
-from sdiff.ui.link import MOST_NOTES, SETTINGS, read_link
+from sdiff.ui.link import MOST_NOTES, SETTINGS, VIEW_CHOICES, VIEW_TEXTS, read_link
 
 
 def test_a_good_link_is_taken_as_it_is():
@@ -48,8 +48,26 @@ def test_an_enormous_prompt_is_cut():
     assert len(link.notes) == 1
 
 
+def test_the_state_of_a_view_is_taken_clamped_or_left_out():
+    good = {"frontier_task": "coding", "frontier_noise": "uniform", "frontier_rule": "", "frontier_aim": "speed", "theory_rule": "cactus",
+            "theory_p": "0.5 0.5", "theory_q": "1/4 3/4", "theory_tokens": "a|b", "frontier_place": "here"}  # fmt: skip
+    link = read_link({**good, "frontier_bound": "1.5", "theory_leniency": "0.7"})
+    assert link.notes == []
+    assert link.state == {**good, "frontier_bound": 1.5, "theory_leniency": 0.7}
+    assert read_link({"frontier_aim": "quality"}).state["frontier_bound"] == 0.5
+    for query, name, value in (({"frontier_aim": "quality", "frontier_bound": "7"}, "frontier_bound", 1), ({"theory_leniency": "-2"}, "theory_leniency", 0),
+                               ({"frontier_task": "moon"}, "frontier_task", None), ({"theory_rule": "tv_bank"}, "theory_rule", None),
+                               ({"theory_p": "1 " * 400}, "theory_p", None), ({"frontier_bound": "much"}, "frontier_bound", None)):  # fmt: skip
+        link = read_link(query)
+        assert link.state.get(name) == value
+        assert len(link.notes) == 1
+        assert name in link.notes[0]
+
+
 @settings(max_examples=200, deadline=None)
-@given(st.dictionaries(st.sampled_from([*SETTINGS, "view", "cycle", "hide", "ask", "other"]), st.text(max_size=60)))
+@given(
+    st.dictionaries(st.sampled_from([*SETTINGS, "view", "cycle", "hide", "ask", "other", *VIEW_CHOICES, *VIEW_TEXTS]), st.text(max_size=60))
+)
 def test_any_query_gives_settings_that_can_run(query):
     link = read_link(query)
     request = Request(**{"prompt": "", **link.settings})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sdiff.bench.chart import AIMS, Measurements, Place
 from sdiff.bench.settings import Setting
@@ -18,6 +18,17 @@ from sdiff.ui.assets import script_json
 from sdiff.ui.own_runs import SAMPLING, OwnRun, placed
 
 log = logging.getLogger(__name__)
+RULES = ("tv", "lenience", "cactus", "tv_bank")  # those of bench/settings.py
+
+
+class Bound(NamedTuple):
+    """How much may be asked for under one aim, and what is asked first."""
+
+    usual: float
+    limits: tuple[float, float]
+
+
+BOUNDS = {"near": Bound(2.0, (0, 100)), "quality": Bound(0.5, (0, 1)), "speed": Bound(2.0, (0, 1000))}
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,11 @@ from sdiff.ui import strings
 from sdiff.ui.components import QUIET, frontier_chart, line
 from sdiff.ui.engine import Engine
 from sdiff.ui.frontier_api import endpoints
-from sdiff.ui.frontier_data import Look, Picked, asked, payload, picked, place_label
+from sdiff.ui.frontier_data import BOUNDS, RULES, Look, Picked, asked, payload, picked, place_label
 from sdiff.ui.measuring import MINUTES, Sweep
 from sdiff.ui.own_runs import OwnRuns
 
 PRECOMPUTED = Path(__file__).parents[2] / "precomputed"
-RULES = ("tv", "lenience", "cactus", "tv_bank")  # those of bench/settings.py
-DEFAULT_BOUND = {"near": 2.0, "quality": 0.5, "speed": 2.0}
 NOW: dict[str, Any] = {**QUIET, "queue": False}
 ARMED = "() => [{__type__: 'update', interactive: false}, {__type__: 'update', interactive: true}]"
 DISARMED = "() => [{__type__: 'update', interactive: true}, {__type__: 'update', interactive: false}]"
@@ -99,7 +97,7 @@ def _controls() -> dict[str, Any]:
         c["place"] = gr.Dropdown([(strings.FRONTIER_NO_PLACE, "")], value="", **labels("place"))
     with gr.Row():
         c["aim"] = gr.Dropdown([(strings.FRONTIER_AIMS[aim], aim) for aim in AIMS], value=AIMS[0], scale=2, **labels("aim"))
-        c["bound"] = gr.Number(DEFAULT_BOUND[AIMS[0]], minimum=0, step=0.1, scale=1, **labels("bound"))
+        c["bound"] = gr.Number(BOUNDS[AIMS[0]].usual, minimum=0, step=0.1, scale=1, **labels("bound"))
     return c
 
 
@@ -107,11 +105,11 @@ def _wire(measurements: Measurements, controls: dict[str, Any], chart: gr.HTML, 
     inputs = list(controls.values())
 
     def opened(page: gr.Request, *values: Any) -> tuple[Any, str]:
-        return _place_choices(measurements, Look(*values).place), show(page, *values)
+        return place_choices(measurements, Look(*values).place), show(page, *values)
 
     def aimed(*values: Any) -> tuple[Any, Any]:
         look = Look(*values)
-        bound = DEFAULT_BOUND.get(look.aim, 0.0)
+        bound = BOUNDS[look.aim].usual if look.aim in AIMS else 0.0
         return gr.update(value=bound), gr.update(answer=asked(measurements, Look(*values[:-1], bound)))
 
     def bounded(*values: Any) -> Any:
@@ -124,7 +122,7 @@ def _wire(measurements: Measurements, controls: dict[str, Any], chart: gr.HTML, 
     controls["bound"].input(bounded, inputs, chart, **latest)
 
 
-def _place_choices(measurements: Measurements, value: Any) -> Any:
+def place_choices(measurements: Measurements, value: Any) -> Any:
     """The machines that were timed; "" stands for the one measured last."""
     try:
         places = measurements.places()

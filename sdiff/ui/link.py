@@ -10,23 +10,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from sdiff.request import KNOBS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, SLIDERS, Request
-from sdiff.ui import strings
+from sdiff.bench.chart import AIMS
+from sdiff.request import KNOBS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, RULES, SLIDERS, Request
+from sdiff.tasks import TASKS
+from sdiff.ui import frontier_data, strings
 
 CHOICES = {"noise": NOISES, "rule": tuple(KNOBS), "proposal": ("", *PROPOSALS)}
 SETTINGS = {f.name: f.type for f in fields(Request) if f.name != "plain"}
 LONGEST_QUESTION = 300
+# What a view has of its own: choices, and texts that only the view itself can judge.
+VIEW_CHOICES = {"frontier_task": TASKS, "frontier_noise": ("", *NOISES), "frontier_rule": (*frontier_data.RULES, ""), "frontier_aim": AIMS, "theory_rule": tuple(RULES)}  # fmt: skip
+VIEW_TEXTS = ("frontier_place", "theory_p", "theory_q", "theory_tokens")
+LONGEST_TEXT = 300
 MOST_NOTES = 6
 
 
 @dataclass
 class Link:
-    """What an address asks for. `settings`: checked values of Request's fields; `run`: name of a stored run; `cycle` of it; `hidden`: controls left out; `notes`: what was changed and why."""
+    """What an address asks for. `settings`: checked values of Request's fields; `run`: name of a stored run; `cycle` of it; `state`: the views' own, such as frontier_task; `hidden`: controls left out; `notes`: what was changed and why."""
 
     settings: dict[str, Any] = field(default_factory=dict)
     view: str = ""
     run: str = ""
     cycle: int = 0
+    state: dict[str, Any] = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
     question: str = ""
     notes: list[str] = field(default_factory=list)
@@ -48,6 +55,7 @@ def read_link(query: Mapping[str, str]) -> Link:
     link.run = _clean(query.get("run", ""))[:40]
     if "cycle" in query:
         link.cycle = int(_number(link, "cycle", _clean(query["cycle"]), (1, 512), whole=True) or 0)
+    _read_state(link, query)
     wanted = [name for name in _clean(query.get("hide", "")).split(",") if name]
     link.hidden = tuple(name for name in wanted if name in SETTINGS)
     link.notes += [strings.LINK_UNKNOWN.format(name="hide", given=name[:40]) for name in wanted if name not in SETTINGS]
@@ -55,6 +63,25 @@ def read_link(query: Mapping[str, str]) -> Link:
     if len(link.notes) > MOST_NOTES:
         link.notes = [*link.notes[:MOST_NOTES], strings.LINK_MORE]
     return link
+
+
+def _read_state(link: Link, query: Mapping[str, str]) -> None:
+    """What the views Frontier and Theory are to show. A question without its bound asks for the usual one."""
+    for name in (*VIEW_CHOICES, *VIEW_TEXTS):
+        if name in query:
+            text = _clean(query[name])
+            if text in VIEW_CHOICES[name] if name in VIEW_CHOICES else len(text) <= LONGEST_TEXT:
+                link.state[name] = text
+            else:
+                link.notes.append(strings.LINK_UNKNOWN.format(name=name, given=text[:40]))
+    bound = frontier_data.BOUNDS[link.state.get("frontier_aim", AIMS[0])]
+    numbers: dict[str, tuple[float, float]] = {"frontier_bound": bound.limits, "theory_leniency": (0, 1)}
+    for name in numbers:
+        value = _number(link, name, _clean(query[name]), numbers[name], whole=False) if name in query else None
+        if value is not None:
+            link.state[name] = value
+    if "frontier_aim" in link.state:
+        link.state.setdefault("frontier_bound", bound.usual)
 
 
 def _clean(text: object) -> str:

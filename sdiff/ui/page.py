@@ -74,7 +74,7 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
                     if front is None:
                         gr.Markdown(strings.FRONTIER_OTHER_PAIR)
                 with gr.Tab(strings.VIEWS["theory"], id="theory"):
-                    build_theory(stage)
+                    theory = build_theory(stage)
                 with gr.Tab(strings.VIEWS["learn"], id="learn"):
                     shows = failures(folder)
                     gr.Markdown(strings.NOTES, elem_id="notes")
@@ -85,7 +85,7 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
         wire_recordings(folder, (chosen, shows), controls, (stage, table), views)
         if front:
             _wire_frontier(front, visitors, controls, (stage, table), views)
-        wire_links(demo, controls, link, (views, stage, table, asked), folder)
+        wire_links(demo, controls, link, (views, stage, table, asked), folder, (front, theory))
         offer(visitors)
         demo.load(_follow_loading(visitors, problem), None, status, concurrency_limit=None, **QUIET)
         demo.unload(_closer(visitors, front))

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl
 
 import gradio as gr
 
@@ -18,11 +19,13 @@ from sdiff.request import NOISES, PROPOSALS, RULES, RequestError
 from sdiff.ui import strings
 from sdiff.ui.assets import read, script_json
 from sdiff.ui.components import QUIET, line, theory
+from sdiff.ui.link import read_link
 
 WORDS, EXACT = strings.THEORY, strings.THEORY_EXACT
 AT_ONCE: dict[str, Any] = {**QUIET, "queue": False, "preprocess": False, "trigger_mode": "always_last"}
 FIRST, RULE, LENIENCY = "disagree", "tv", 0.3
 PICK = "(trace, cycle, position, ...rest) => { %s; return [pick(trace, cycle, position), null, null, ...rest]; }"
+SEARCH = "(value, ...rest) => [location.search, ...rest]"  # Gradio tells the address's query to `load` events only
 Answer = tuple[Any, ...]
 
 
@@ -114,8 +117,26 @@ def _preset(name: str) -> Callable[[object, object], Answer]:
     return lambda rule, leniency: _answer(rule, leniency, lambda laws: (laws.preset(name), WORDS["started"]))
 
 
+def _opened(search: object, rule: object, leniency: object) -> Answer:
+    """The laws in an address's query, named with "|" between the names; an example where it has none, or none that can be used, which is said."""
+    state = read_link(dict(parse_qsl(str(search).removeprefix("?")))).state
+    p, q, names = (state.get(f"theory_{part}", "") for part in ("p", "q", "tokens"))
+
+    def make(laws: Any) -> tuple[Any, str]:
+        p_values, q_values, tokens = laws.typed("p", p), laws.typed("q", q), tuple(names.split("|"))
+        return laws.Laws(tokens if len(tokens) == len(p_values) else laws.numbered(len(p_values)), p_values, q_values), WORDS["started"]
+
+    example = _preset(FIRST)(rule, leniency)
+    if not (p or q):
+        return example
+    answer = _answer(rule, leniency, make)
+    return answer if isinstance(answer[0], str) else (*example[:-1], answer[-1])
+
+
 def _resettle(value: object, rule: object, leniency: object) -> Answer:
-    """Another rule or leniency for the same laws."""
+    """Another rule or leniency for the same laws; before the view was opened there are none."""
+    if not value:
+        return (gr.skip(),) * 5
     return _answer(rule, leniency, lambda laws: (laws.Laws.from_json(value), ""), texts=False)
 
 
@@ -179,7 +200,7 @@ def _choose(event: gr.EventData) -> Any:
 def _wire_laws(presets: dict[str, gr.Button], own: dict[str, Any], settings: list[Any], outputs: list[Any]) -> None:
     laws, rule, leniency = settings
     chart = outputs[1]
-    laws.opened(_preset(FIRST), [rule, leniency], outputs, **AT_ONCE)
+    laws.opened(_opened, settings, outputs, js=SEARCH, **AT_ONCE)
     for name, button in presets.items():
         button.click(_preset(name), [rule, leniency], outputs, **AT_ONCE)
     laws.settled(_settled, settings, outputs, **AT_ONCE)

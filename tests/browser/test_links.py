@@ -6,7 +6,7 @@ import json
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 from test_player import STAGE, pause
 from test_runs import NASTY, start
 
@@ -49,6 +49,45 @@ def test_a_bad_link_is_put_right_and_says_so(visit, app):
     page.get_by_role("tab", name="Live").click()
     start(page, "Hello")
     expect(page.locator(STAGE)).to_have_attribute("data-source", "live", timeout=20_000)
+
+
+def link_of(page: Page) -> dict[str, list[str]]:
+    """The query of the address that the page makes now."""
+    box = page.locator("#link-box textarea, #link-box input")
+    if not page.locator("#make-link").is_visible():
+        page.locator("#link button").first.click()
+    before = box.input_value()
+    page.locator("#make-link").click()
+    expect(box).not_to_have_value(before)
+    return parse_qs(urlsplit(box.input_value()).query, keep_blank_values=True)
+
+
+def test_what_a_view_is_set_to_goes_round(visit, app):
+    """Frontier: task, rule and question. Theory: laws with their names, rule and leniency."""
+    frontier = {
+        "view": ["frontier"],
+        "frontier_task": ["coding"],
+        "frontier_rule": [""],
+        "frontier_aim": ["speed"],
+        "frontier_bound": ["1.5"],
+    }
+    laws = {"theory_p": ["0.7 0.2 0.1"], "theory_q": ["0.1 0.2 0.7"], "theory_tokens": ["sat|lay|ran <b>"]}
+    theory = {"view": ["theory"], "theory_rule": ["lenience"], "theory_leniency": ["0.6"], **laws}
+    for sent in (frontier, theory):
+        page = visit(app + "?" + urlencode(sent, doseq=True))
+        if sent is theory:
+            expect(page.locator("#theory-laws tbody th").last).to_have_text("ran <b>", timeout=60_000)  # torch may be loaded first
+        else:
+            expect(page.locator("#frontier-bound input")).to_have_value("1.5")
+        got = link_of(page)
+        assert {name: value for name, value in got.items() if name not in ("run", "cycle", "prompt")} == sent
+
+
+def test_a_link_with_bad_laws_says_so(visit, app):
+    page = visit(app + "?" + urlencode({"view": "theory", "theory_p": "0.5 x", "theory_q": "1", "frontier_place": "the moon"}))
+    expect(page.locator("#theory-status")).to_contain_text("“x” in p is not a number")
+    expect(page.locator("#asked")).to_contain_text("frontier_place “the moon”")
+    expect(page.locator("#theory-laws tbody th").first).to_have_text("sat")
 
 
 @pytest.fixture(scope="module")
