@@ -7,14 +7,12 @@ import json
 from functools import partial
 from typing import Any
 
-import torch
-
 from sdiff import bundled
-from sdiff.bench import cluster, readme, report
+from sdiff.bench import readme, report
 from sdiff.bench.baselines import ENGINES, runner, to_transformers
 from sdiff.bench.machine import where
 from sdiff.bench.quality import LANES, Bench
-from sdiff.bench.settings import LENIENCIES, QUICK, SEED, STEPS, cuts, grid, paper, shown, stages
+from sdiff.bench.settings import LENIENCIES, QUICK, STEPS, cuts, grid, paper, shown, stages
 from sdiff.bench.store import Store
 from sdiff.bench.sweep import Clock, measure_quality, measure_speed
 from sdiff.bench.traces import record
@@ -35,14 +33,6 @@ def bench(args: argparse.Namespace) -> int:
     elif args.quick:
         settings = grid(tasks, QUICK["steps"], QUICK["leniencies"])
         whole = measure_speed(pair, store, models, where(pair, scale), settings, args.prompts, Clock(QUICK["minutes"]))
-    elif args.ray:
-        if args.kind != "quality":
-            raise ValueError("A cluster shares the quality pass only: give --pass quality. Speed is measured on each machine by itself.")
-        cluster.join(args.ray)
-        cores, gpus = torch.get_num_threads(), float(pair.verifier.device.type == "cuda")
-        make = partial(workers_bench, args.device, args.dtype, cores)
-        seen = {"seed": SEED, "temperature": scale}
-        whole = cluster.measure_quality(make, cores, store, models, seen, stages(tasks, args.n), Clock(args.minutes), gpus)
     else:
         share = args.minutes / (2 if args.kind == "both" else 1)
         whole = True
@@ -69,11 +59,6 @@ def quality_bench(pair: Pair) -> tuple[Bench, dict[str, Any]]:
     scale = card["training_temperature"]
     bench = Bench(model, network, scale, tokenizer, partial(pair.encode, raw=False), pair.eos(), scale, grade)
     return bench, {**where(pair, scale), "lanes": LANES}
-
-
-def workers_bench(device: str, dtype: str, threads: int) -> tuple[Bench, dict[str, Any]]:
-    """As `quality_bench`, from nothing, on a worker of a cluster."""
-    return quality_bench(load_pair(device, dtype, threads=threads))
 
 
 def stored(args: argparse.Namespace) -> tuple[Store, Store, dict[str, str]]:
