@@ -168,7 +168,7 @@ def test_output_that_is_not_text():
         "while True:\n try:\n  while True: pass\n except BaseException: pass",
         "import signal\nfor s in range(1, 32):\n try: signal.signal(s, signal.SIG_IGN)\n except OSError: pass\nwhile True: pass",
         "import os, time\nos.close(1); os.close(2); time.sleep(1000)",
-        "import threading\nfor _ in range(3): threading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()",
+        "import threading\nfor _ in range(3): threading.Thread(target=lambda: sum(iter(int, 1))).start()",
     ],
 )
 def test_the_wall_clock(program: str):

@@ -120,6 +120,7 @@ def test_a_wrong_setting_is_explained(page):
     page.get_by_text("Sampling and limits").click()
     page.locator("#seed input").fill("-5")
     page.locator("#seed input").press("Tab")
+    page.wait_for_timeout(PATIENCE * 150)  # Gradio takes a typed value over in its own time; no person is faster
     page.locator("#run").click()
     expect(page.locator("#status")).to_contain_text("Seed must be a whole number")
     expect(page.locator("#run")).to_be_enabled()
