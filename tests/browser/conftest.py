@@ -113,7 +113,7 @@ def visit(chromium) -> Iterator[Callable]:
     def leaves(url: str, root: str) -> bool:
         return not url.startswith((root, "data:", "blob:"))
 
-    def opened(url: str, wait: bool = True, **options):
+    def opened(url: str, wait: bool = True, before: Callable = lambda page: None, **options):
         context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         contexts.append(context)
         page = context.new_page()
@@ -121,7 +121,8 @@ def visit(chromium) -> Iterator[Callable]:
         page.on("pageerror", lambda e: problems.append(f"page error: {e}"))
         page.on("console", lambda m: problems.append(f"console: {m.text}") if m.type == "error" else None)
         page.on("request", lambda r: problems.append(f"external: {r.url}") if leaves(r.url, url.split("?")[0]) else None)
-        page.goto(url)
+        before(page)
+        page.goto(url, wait_until="load" if wait else "commit")
         if wait:
             page.wait_for_function(READY)
         return page

@@ -45,10 +45,8 @@ def test_first_paint_plays_the_recording_within_two_seconds(visit, app):
 
 def test_the_recording_plays_before_gradio_has_loaded_and_the_page_goes_on_from_there(visit, app):
     """The scripts of Gradio are held back until the stage has played on by itself."""
-    page = visit(app)
     held: list = []
-    page.route("**/assets/*.js", lambda route: held.append(route))
-    page.goto(app, wait_until="commit")
+    page = visit(app, wait=False, before=lambda page: page.route("**/assets/*.js", lambda route: held.append(route)))
     page.wait_for_function("() => Number(document.querySelector('#early .sd')?.dataset.frame) >= 2")
     expect(page.locator(".sd-badge")).to_have_text("RECORDED")
     assert page.locator("#player").count() == 0
