@@ -93,8 +93,12 @@ class Visitors:
             now = time.monotonic()
             self._early = {p: at for p, at in self._early.items() if now - at < EARLY_SECONDS} | {page: now}
 
+    def asked(self, page: str) -> None:
+        """The page asks for a run: from now on the answers to that, a refusal too, write its status line."""
+        self._ran.add(page)
+
     def ran(self, page: str) -> bool:
-        """Has this page asked for a run since it was opened? From then on runs write its status line."""
+        """Has this page asked for a run since it was opened?"""
         return page in self._ran
 
     def forget(self, page: str) -> None:
@@ -104,8 +108,6 @@ class Visitors:
 
     async def run(self, page: str, request: Request, told: bool = True) -> AsyncGenerator[Update, None]:
         """Wait for the models and the line, then stream the run. A new run of a page replaces its old one. `told`: report it as `finished`."""
-        if told:
-            self._ran.add(page)
         early = self._early.pop(page, None)
         if page in self._stops:
             self.stop(page)

@@ -147,6 +147,7 @@ def _wire_runs(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.B
 
     def runner(plain: bool) -> Any:
         async def run_prompt(page: gr.Request, *values: Any) -> AsyncIterator[tuple[Any, ...]]:
+            visitors.asked(page.session_hash or "")
             try:
                 request = Request(**dict(zip(controls, values, strict=True)), plain=plain)
             except RequestError as error:
@@ -167,6 +168,7 @@ def _wire_runs(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.B
 
 def _wire_race(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.Button, ...], outputs: tuple[Any, Any]) -> None:
     async def run_lanes(page: gr.Request, *values: Any) -> AsyncIterator[tuple[Any, ...]]:
+        visitors.asked(page.session_hash or "")
         try:
             request = Request(**dict(zip(controls, values, strict=True)))
         except RequestError as error:
@@ -234,14 +236,15 @@ def _note(*values: Any) -> tuple[str, str]:
 
 
 def _follow_loading(visitors: Visitors, problem: str) -> Any:
-    async def follow(page: gr.Request) -> AsyncIterator[str]:
+    async def follow(page: gr.Request) -> AsyncIterator[Any]:
         engine = visitors.engine
         over = False
         while not over and not visitors.ran(page.session_hash or ""):  # a run writes the status line itself, and its last word stays
             over = engine.ready or bool(engine.error)  # asked before the sentence is made: the last one must tell how it ended
             tone, sentence = engine.status()
             yield f"{tone}:{sentence} {problem or RECORDING_NOTE.get(tone, '')}"
-            await anyio.sleep(POLL_SECONDS)
+            await anyio.sleep(0 if over else POLL_SECONDS)
+        yield gr.skip()  # Gradio sends the last value once more when a generator ends: over the words of a run that began meanwhile
 
     return follow
 
