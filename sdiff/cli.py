@@ -200,6 +200,7 @@ def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `doctor`."""
     parser.add_argument("--json", action="store_true", help="machine-readable")
     add_machine_arguments(parser)
+    registry.add_compile(parser)
 
 
 def add_record_arguments(parser: argparse.ArgumentParser) -> None:
@@ -261,6 +262,7 @@ def add_bench_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="this machine's speed in five minutes: quality comes from the shipped rows")
     parser.add_argument("--out", type=Path, help="folder of the measurements (default: frontier in the cache folder)")
     add_machine_arguments(parser)
+    registry.add_compile(parser)
 
 
 def add_frontier_arguments(parser: argparse.ArgumentParser) -> None:

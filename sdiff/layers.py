@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+LEAST = 2  # tokens of a compiled pass (compiled.py): an exported program takes a size of one for a constant
+
 
 @dataclass(frozen=True)
 class Dimensions:
@@ -63,20 +65,26 @@ def rotary_table(
 
 def rotate(x: Tensor, table: Tensor) -> Tensor:
     """Rotary embedding of x [..., T, heads, D] with table [2, (…,) T, 1, D] of the same dtype."""
-    return x * table[0] + x.roll(x.shape[-1] // 2, -1) * table[1]
+    return torch.addcmul(x * table[0], x.roll(x.shape[-1] // 2, -1), table[1])
+
+
+def grouped(visible: Tensor | None, heads: int, kv_heads: int, dtype: torch.dtype) -> Tensor | None:
+    """What `attend` adds to its scores, from what each token sees: bool [(B,) T, S] → 0 or −∞ [(B, 1,) G·T, S]. Once per pass, for all layers."""
+    if visible is None:
+        return None
+    hidden = torch.zeros(visible.shape, dtype=dtype, device=visible.device).masked_fill_(~visible, -torch.inf)
+    hidden = hidden.repeat(*(1,) * (visible.dim() - 2), heads // kv_heads, 1)
+    return hidden if visible.dim() == 2 else hidden[:, None]
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    """Grouped-query attention. q [B, T, G·H, D]; k, v [B, H, S, D]; mask bool [(B,) T, S] or None. → [B, T, G·H·D]
+    """Grouped-query attention. q [B, T, G·H, D]; k, v [B, H, S, D]; mask from `grouped`, or None: all is seen. → [B, T, G·H·D]
 
     The G query heads of a key head are folded into rows, so keys and values are read once and never repeated.
     """
     batch, time, heads, width = q.shape
     groups = heads // k.shape[1]
     rows = q.view(batch, time, k.shape[1], groups, width).permute(0, 2, 3, 1, 4).reshape(batch, k.shape[1], groups * time, width)
-    if mask is not None:
-        mask = mask.repeat(*(1,) * (mask.dim() - 2), groups, 1)  # [(B,) G·T, S]
-        mask = mask if mask.dim() == 2 else mask[:, None]
     out = F.scaled_dot_product_attention(rows, k, v, attn_mask=mask)  # softmax in float32 inside the kernel
     return out.view(batch, k.shape[1], groups, time, width).permute(0, 3, 1, 2, 4).reshape(batch, time, heads * width)
 

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from greenlet import getcurrent, greenlet
 from torch import Tensor
 
-from sdiff.layers import attend, rms_norm
+from sdiff.layers import attend, grouped, rms_norm
 from sdiff.network import BlockDenoiser
 from sdiff.verifier import ContextFull, Llama
 
@@ -52,7 +52,8 @@ class Lanes:
         at = torch.tensor(lengths, device=device)[:, None] + torch.arange(time, device=device)  # [n, T]
         at = at.clamp(max=self.context)
         end = min(max(lengths) + time, self.context)
-        mask = torch.arange(end, device=device) <= at[..., None]  # [n, T, end]
+        d, seen = self.model.d, torch.arange(end, device=device) <= at[..., None]  # [n, T, end]
+        mask = grouped(seen, d.heads, d.kv_heads, self.cache.dtype)
         table, x = self.table[:, at][:, :, :, None], self.model.embedding[texts]
         whole = list(lanes) == list(range(self.cache.shape[2]))
         for layer, (keys, values) in zip(self.model.layers, self.cache, strict=True):

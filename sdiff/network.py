@@ -8,16 +8,39 @@ which the verifier has drawn but not read; what it thought there, its last hidde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sdiff.layers import Dimensions, Layer, PackedLinear, attend, pack, packable, rms_norm
+from sdiff.layers import LEAST, Dimensions, Layer, PackedLinear, attend, grouped, pack, packable, rms_norm
 from sdiff.trace import MASKED
 
 Past = Sequence[tuple[Tensor, Tensor]]  # per drafter layer: keys, values [B, kv_heads, S, head_width]
+
+
+def through(
+    layers: nn.ModuleList,
+    norm: Tensor,
+    x: Tensor,
+    table: Tensor,
+    keys: Sequence[Tensor],
+    values: Sequence[Tensor],
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The layers and the norm behind them, a function of tensors only, so that it can be compiled. keys, values [B, kv_heads, S, D] of the
+    prefix per layer; the rest as in `BlockDenoiser.forward`."""
+    for layer, past_keys, past_values in zip(layers, keys, values, strict=True):
+
+        def store_and_attend(q: Tensor, k: Tensor, v: Tensor, keys: Tensor = past_keys, values: Tensor = past_values) -> Tensor:
+            kind = keys.dtype  # training keeps float32 weights beside a bfloat16 verifier
+            own_k, own_v = k.transpose(1, 2).to(kind), v.transpose(1, 2).to(kind)
+            return attend(q.to(kind), torch.cat([keys, own_k], 2), torch.cat([values, own_v], 2), mask).to(q.dtype)
+
+        x = layer(x, table, store_and_attend)
+    return rms_norm(x, norm, layers[0].d.epsilon)
 
 
 class BlockDenoiser(nn.Module):
@@ -43,14 +66,25 @@ class BlockDenoiser(nn.Module):
         self.register_buffer("rows", embedding[ids].contiguous(), persistent=False)  # [K, width]
         self.register_buffer("untied", None if d.tied else unembedding[ids].contiguous(), persistent=False)
         self.head = lambda x: F.linear(x, self.output_rows)
+        self.fast: Callable[..., Tensor] | None = None  # the compiled `through`
 
     @property
     def output_rows(self) -> Tensor:
         """Rows of the verifier's output head for the draft vocabulary, [K, width]."""
         return self.rows if self.untied is None else self.untied
 
-    def pack_for_inference(self) -> None:
-        """Store all matrices in the CPU kernel's own order; the network can no longer be trained."""
+    def pack_for_inference(self, compile: Callable[..., Callable[..., Tensor]] | None = None, verifier: Any = None) -> None:
+        """Store all matrices in the CPU kernel's own order; the network can no longer be trained. `compile`: `compiled.compiled`, for
+        the usual pass behind `verifier`, whose cache it reads."""
+        if compile:
+            from torch.export import Dim  # not for a start without compiling
+
+            shape = {"dtype": self.rows.dtype, "device": self.rows.device}
+            example = torch.zeros(1, self.block, self.d.width, **shape), verifier.rotary_rows(0, self.block)
+            past = [[part[i][:, :, : 2 * LEAST] for i in self.sources] for part in (verifier.keys, verifier.values)]
+            n, seen = Dim("n", min=LEAST, max=self.block), Dim("seen", min=LEAST, max=verifier.context)
+            sizes = {1: n}, {1: n}, *([{2: seen}] * len(self.sources) for _ in range(2))
+            self.fast = compile(through, self.layers, self.norm, (*example, *past), sizes, "drafter")
         pack(self)
         if packable(self.rows):
             self.head = PackedLinear(self.output_rows)
@@ -62,7 +96,7 @@ class BlockDenoiser(nn.Module):
 
         anchor [B, A] verifier ids; thought [B, A, width] the verifier's hidden states that the anchors were drawn from;
         canvas [B, A, n] draft ids or MASKED; level [B, A, n] noise level in [0, 1] (0: settled); table [2, (B,) A·n, 1, D]
-        rotary rows of anchor and following positions; mask [B, A·n, S + A·n] or None (everything visible). The last canvas
+        rotary rows of anchor and following positions; mask bool [B, A·n, S + A·n] or None (everything visible). The last canvas
         column is never an input: no later token depends on it.
 
         A position at level t enters as (1−t)·its token + t·masked: at t = 1 its token says nothing, for either noise.
@@ -74,12 +108,10 @@ class BlockDenoiser(nn.Module):
         first = self.embedding[anchor] + self.thought(thought.to(self.masked.dtype))
         x = torch.cat([first[:, :, None], noisy], 2) + self.position[:n]
         x = x.reshape(batch, blocks * n, self.d.width)
-        for layer, (keys, values) in zip(self.layers, past, strict=True):
-
-            def store_and_attend(q: Tensor, k: Tensor, v: Tensor, keys: Tensor = keys, values: Tensor = values) -> Tensor:
-                kind = keys.dtype  # training keeps float32 weights beside a bfloat16 verifier
-                own_k, own_v = k.transpose(1, 2).to(kind), v.transpose(1, 2).to(kind)
-                return attend(q.to(kind), torch.cat([keys, own_k], 2), torch.cat([values, own_v], 2), mask).to(q.dtype)
-
-            x = layer(x, table, store_and_attend)
-        return self.head(rms_norm(x, self.norm, self.d.epsilon)).view(batch, blocks, n, -1)
+        mask = grouped(mask, self.d.heads, self.d.kv_heads, past[0][0].dtype)
+        keys, values = zip(*past, strict=True)
+        if self.fast and mask is None and batch * blocks == 1 and min(n, keys[0].shape[2]) >= LEAST:
+            hidden = self.fast(x, table, list(keys), list(values))
+        else:
+            hidden = through(self.layers, self.norm, x, table, keys, values, mask)
+        return self.head(hidden).view(batch, blocks, n, -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import importlib.metadata
 import itertools
+import logging
 import os
 import platform
 import statistics
@@ -15,9 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from sdiff import bundled, request
 from sdiff.acceptance import Rule, make_rule
+from sdiff.compiled import CompileError, compiled
 from sdiff.decode import Plan, decode
 from sdiff.drafters import Denoiser, Drafter, NoDrafter
 from sdiff.drafters.block import CachedDenoiser
@@ -36,6 +39,7 @@ from sdiff.verifier import ContextFull, Verifier
 if TYPE_CHECKING:
     from sdiff.hub_verifier import HubVerifier
 
+log = logging.getLogger(__name__)
 __all__ = ["Pair", "PairError", "Request", "RequestError", "load_pair"]
 
 
@@ -58,6 +62,7 @@ class Pair:
     ends: frozenset[int] = frozenset()
     template: Mapping[str, Any] = field(default_factory=dict)
     plain_ms: float | None = None  # of one plainly decoded token, from `calibrate`
+    compiled: bool = False
 
     def models(self, r: Request) -> tuple[Verifier | HubVerifier, Denoiser]:
         """The verifier that `r` asks for and the denoiser that reads its cache. The original is loaded when first asked for."""
@@ -149,7 +154,7 @@ class Pair:
         return names
 
     def _machine(self) -> dict[str, Any]:
-        here = machine(self.verifier.device, self.verifier.dtype)
+        here = {**machine(self.verifier.device, self.verifier.dtype), "compiled": self.compiled}
         return here if self.plain_ms is None else {**here, "plain_ms": round(self.plain_ms, 3)}
 
     def about(self) -> dict[str, Any]:
@@ -228,12 +233,14 @@ def usable_cores() -> int:
 
 
 def load_pair(
-    device: str = "auto", dtype: str = "auto", progress: Progress = lambda text, done: None, threads: int = 0, name: str = BUNDLED, **hub: Any
+    device: str = "auto", dtype: str = "auto", progress: Progress = lambda text, done: None, threads: int = 0, name: str = BUNDLED,
+    compile: bool = False, **hub: Any,
 ) -> Pair:  # fmt: skip
     """The pair called `name` (registry.py), ready to decode. `progress(sentence, fraction or None)` tells how far it is. Raises PairError.
 
     `threads` for CPU arithmetic, 0: `usable_cores()`. One too many beside another load can cost a factor of ten. `hub`: `verifier` and
     `drafter` as a folder or owner/name[@revision] in place of the entry's, `context`, `bits`, `remote_code` (registry.add_arguments).
+    `compile`: the bundled pair's layers as native libraries (compiled.py); where that fails it goes on without, in a sentence.
     """
     if not 0 <= threads <= 256:
         raise PairError(f"The number of threads must be from 0 to 256, not {threads}.")
@@ -241,6 +248,8 @@ def load_pair(
         raise PairError(f"There is no pair called {name!r}. Choose one of {', '.join(PAIRS)}.")
     torch.set_num_threads(threads or usable_cores())
     where, kind = choose(device, dtype)
+    if compile and (name != BUNDLED or where.type != "cpu"):
+        raise PairError("Compiling (--compile) is for the bundled pair on a CPU. Leave it out.")
     if name != BUNDLED:
         from sdiff import hub_pairs  # needs more of transformers than the bundled pair does: seconds
 
@@ -248,19 +257,27 @@ def load_pair(
         return Pair(**hub_pairs.parts(name, "auto" if spread else where, kind, progress, **hub))
     if any(hub.get(part) for part in ("verifier", "drafter", "bits")):
         raise PairError("The bundled pair comes as it is: choose a hub pair (--pair) to replace its verifier or drafter.")
+    if compile:
+        progress("Compiling the models (a minute, once per machine)", None)
+        try:
+            return load_bundled_pair(where, kind, progress, compile=compiled)
+        except CompileError as error:
+            log.warning("going on without compiling: %s", error)
     return load_bundled_pair(where, kind, progress)
 
 
-def load_bundled_pair(where: torch.device, kind: torch.dtype, progress: Progress) -> Pair:
-    """The pair that comes with this repository. Raises PairError."""
+def load_bundled_pair(
+    where: torch.device, kind: torch.dtype, progress: Progress, compile: Callable[..., Callable[..., Tensor]] | None = None
+) -> Pair:
+    """The pair that comes with this repository. Raises PairError, and CompileError where `compile` does."""
     model, tokenizer = bundled.load_verifier(where, kind, progress, bundled.ADAPTER)
     progress("Loading the drafter", None)
     network, card = bundled.load_drafter(model, bundled.DRAFTERS, where, kind)
     adapter = bundled.adapter_hash(bundled.ADAPTER)
     if card["config"].get("adapter_sha256") != adapter:
         raise PairError("The drafter was trained for another task adapter. Restore precomputed from the repository.")
-    verifier, scale = Verifier(model), card["training_temperature"]
-    network.pack_for_inference()
+    verifier, scale = Verifier(model, compile=compile), card["training_temperature"]
+    network.pack_for_inference(compile, verifier)
 
     def original() -> tuple[Verifier, CachedDenoiser]:
         published = Verifier(bundled.load_verifier(where, kind)[0])
@@ -274,4 +291,6 @@ def load_bundled_pair(where: torch.device, kind: torch.dtype, progress: Progress
         "adapter": adapter[:12],
         "sha256": card["config"]["verifier_sha256"][:12],
     }
-    return Pair(verifier, CachedDenoiser(network, verifier, scale), tokenizer, names, original, most=network.block)
+    return Pair(
+        verifier, CachedDenoiser(network, verifier, scale), tokenizer, names, original, most=network.block, compiled=compile is not None
+    )

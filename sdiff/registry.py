@@ -72,12 +72,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--drafter", help="another drafter of the same family for the pair, in the same way")
     parser.add_argument("--context", type=int, default=4096, help="tokens that a hub pair keeps room for (default 4096)")
     parser.add_argument("--bits", type=int, default=0, choices=(0, 4, 8), help="load a hub verifier in 4 or 8 bits (needs bitsandbytes)")
+    add_compile(parser)
     parser.add_argument("--remote-code", action="store_true", help="allow code that a drafter's checkpoint brings, at a pinned commit only")
+
+
+def add_compile(parser: argparse.ArgumentParser) -> None:
+    """The option of everything that loads the bundled pair to run it for long."""
+    says = "native libraries of the bundled pair's layers, on a CPU with a C++ compiler: a minute at the first start, then faster"
+    parser.add_argument("--compile", action="store_true", help=says)
 
 
 def chosen(args: argparse.Namespace) -> dict[str, Any]:
     """These options as arguments of `pairs.load_pair`."""
-    return {"name": args.pair, **{key: getattr(args, key) for key in ("verifier", "drafter", "context", "bits", "remote_code")}}
+    return {"name": args.pair, **{key: getattr(args, key) for key in ("verifier", "drafter", "context", "bits", "remote_code", "compile")}}
 
 
 def listing(as_json: bool) -> str:

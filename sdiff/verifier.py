@@ -6,13 +6,17 @@ is ever copied or cleared, stale rows are simply never attended to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sdiff.layers import Dimensions, Layer, PackedLinear, attend, pack, packable, rms_norm
+from sdiff.layers import LEAST, Dimensions, Layer, PackedLinear, attend, grouped, pack, packable, rms_norm
+
+PIECE = 512  # most tokens of one pass
 
 
 class ContextFull(ValueError):
@@ -49,19 +53,54 @@ class Llama(nn.Module):
         return model.requires_grad_(False).eval()
 
 
-class Verifier:
-    """One sequence at a time. `context`: most tokens the cache holds."""
+def through(
+    layers: nn.ModuleList,
+    norm: Tensor,
+    x: Tensor,
+    table: Tensor,
+    at: Tensor,
+    mask: Tensor,
+    keys: Sequence[Tensor],
+    values: Sequence[Tensor],
+) -> Tensor:
+    """One pass over tokens that stand behind others: a function of tensors only, so that it can be compiled.
 
-    def __init__(self, model: Llama, context: int = 2048) -> None:
+    x [1, n, width] embedded; table as in `rotate`; at [n] their positions, where their keys and values are written; mask from `grouped`,
+    [G·n, S]; keys, values per layer [1, kv_heads, more than S, D]. → hidden states after the final norm
+    """
+    seen = mask.shape[-1]
+    for layer, stored_keys, stored_values in zip(layers, keys, values, strict=True):
+
+        def store_and_attend(q: Tensor, k: Tensor, v: Tensor, keys: Tensor = stored_keys, values: Tensor = stored_values) -> Tensor:
+            keys.index_copy_(2, at, k.transpose(1, 2))
+            values.index_copy_(2, at, v.transpose(1, 2))
+            return attend(q, keys[:, :, :seen], values[:, :, :seen], mask)
+
+        x = layer(x, table, store_and_attend)
+    return rms_norm(x, norm, layers[0].d.epsilon)
+
+
+class Verifier:
+    """One sequence at a time. `context`: most tokens the cache holds. `compile`: `compiled.compiled`, for passes without an interpreter."""
+
+    def __init__(self, model: Llama, context: int = 2048, compile: Callable[..., Callable[..., Tensor]] | None = None) -> None:
         d, weight = model.d, model.embedding
         self.d, self.context, self.length = d, context, 0
         self.embedding, self.unembedding, self.norm = weight.detach(), model.unembedding.detach(), model.norm.detach()
         self.head = PackedLinear(self.unembedding) if packable(weight) else (lambda x: F.linear(x, self.unembedding))
-        self.layers = pack(model.layers)
-        self.cache = torch.zeros(d.layers, 2, 1, d.kv_heads, context, d.head_width, dtype=weight.dtype, device=weight.device)
-        self.table = d.rotary(context, weight.device).to(weight.dtype)[:, :, None]  # [2, T, 1, D]
+        rows = context + 2  # a compiled pass reads two tokens at least, and may not read the whole cache
+        self.cache = torch.zeros(d.layers, 2, 1, d.kv_heads, rows, d.head_width, dtype=weight.dtype, device=weight.device)
+        self.keys, self.values = ([layer[part] for layer in self.cache] for part in (0, 1))
+        self.table = d.rotary(rows, weight.device).to(weight.dtype)[:, :, None]  # [2, T, 1, D]
         self.recent = (0, self.embedding.new_zeros(0, d.width))  # first position and hidden states [n, width] of the last pass
-        self.causal = torch.ones(context, context, dtype=torch.bool, device=weight.device).tril()
+        self.causal = torch.ones(rows, rows, dtype=torch.bool, device=weight.device).tril()
+        self.positions = torch.arange(rows, device=weight.device)
+        self.least = 1
+        if compile:
+            self.least = LEAST
+            self.run = compile(through, model.layers, self.norm, self._inputs([0] * (LEAST + 7), 1), _sizes(d, context), "verifier")
+        else:
+            self.run = partial(through, pack(model.layers), self.norm)
 
     @property
     def device(self) -> torch.device:
@@ -98,8 +137,8 @@ class Verifier:
         self.rollback(start)
         if start + len(tokens) > self.context:
             raise ContextFull(f"The prompt has {start + len(tokens):,} tokens; this verifier reads at most {self.context:,}. Shorten it.")
-        for start in range(0, len(tokens), 512):  # bounds the attention mask
-            self._forward(tokens[start : start + 512])
+        for start in range(0, len(tokens), PIECE):  # bounds the attention mask
+            self._forward(tokens[start : start + PIECE])
 
     @torch.inference_mode()
     def score(self, tokens: Sequence[int] | Tensor) -> Tensor:
@@ -120,18 +159,25 @@ class Verifier:
     @torch.inference_mode()
     def _forward(self, tokens: Sequence[int] | Tensor) -> Tensor:
         """Last hidden states after the final norm, [1, n, width]; advances `length`."""
-        ids = torch.as_tensor(tokens, dtype=torch.int64, device=self.device)
-        start, end = self.length, self.length + len(ids)
-        mask = self.causal[start:end, :end] if len(ids) > 1 else None
-        x = self.embedding[ids][None]
-        for layer, (keys, values) in zip(self.layers, self.cache, strict=True):
-
-            def store_and_attend(q: Tensor, k: Tensor, v: Tensor, keys: Tensor = keys, values: Tensor = values) -> Tensor:
-                keys[:, :, start:end] = k.transpose(1, 2)
-                values[:, :, start:end] = v.transpose(1, 2)
-                return attend(q, keys[:, :, :end], values[:, :, :end], mask)
-
-            x = layer(x, self.rotary_rows(start, end), store_and_attend)
-        self.length, hidden = end, rms_norm(x, self.norm, self.d.epsilon)
-        self.recent = (start, hidden[0])
+        start, n = self.length, len(tokens)
+        hidden = self.run(*self._inputs(tokens, start))[:, :n]
+        self.length, self.recent = start + n, (start, hidden[0])
         return hidden
+
+    def _inputs(self, tokens: Sequence[int] | Tensor, start: int) -> tuple[Any, ...]:
+        """What `through` takes for `tokens` at `start`; too few are padded by rows that mean nothing and that nothing attends to."""
+        ids = torch.as_tensor(tokens, dtype=torch.int64, device=self.device)
+        if len(ids) < self.least:
+            ids = F.pad(ids, (0, self.least - len(ids)))
+        end = start + len(ids)
+        mask = grouped(self.causal[start:end, :end], self.d.heads, self.d.kv_heads, self.dtype)
+        return self.embedding[ids][None], self.rotary_rows(start, end), self.positions[start:end], mask, self.keys, self.values
+
+
+def _sizes(d: Dimensions, context: int) -> tuple[Any, ...]:
+    """Which sizes of the inputs of `through` vary."""
+    from torch.export import Dim  # not for a start without compiling
+
+    n, seen = Dim("n", min=LEAST, max=min(PIECE, context)), Dim("seen", min=LEAST, max=context + 1)
+    cache = [None] * d.layers
+    return {1: n}, {1: n}, {0: n}, {0: d.heads // d.kv_heads * n, 1: seen}, cache, cache

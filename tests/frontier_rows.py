@@ -12,7 +12,7 @@ from sdiff.bench.settings import Setting, grid, measured
 from sdiff.bench.store import Store
 
 MODELS = {"verifier": "made-up-v", "adapter": "made-up-a", "drafter": "made-up-d"}
-WHERE = {"device": "cpu", "name": "a made-up machine", "dtype": "float32", "threads": 2, "load": 0.4, "torch": "2.13", "date": "2026-01-02",
+WHERE = {"device": "cpu", "name": "a made-up machine", "dtype": "float32", "threads": 2, "compiled": False, "load": 0.4, "torch": "2.13", "date": "2026-01-02",
          "seed": 3, "temperature": 0.7, "weight_bytes": 10**9, "gigabytes_per_second": 40.0}  # fmt: skip
 STEPS, LENIENCIES = (1, 2, 4, 8), (0.0, 0.2, 0.4, 0.8, 1.0)
 

@@ -21,7 +21,7 @@ SOURCES = {
 LEVELS = {
     "trace": 0, "request": 0, "registry": 0, "fetch": 0, "limits": 0, "tasks": 0,
     "hub_cache": 1, "hub_files": 1, "sampling": 1, "noise": 1, "layers": 1, "text": 1, "measures": 1, "frontier": 1, "exactness": 1,
-    "acceptance": 2, "network": 2, "verifier": 2,
+    "acceptance": 2, "network": 2, "verifier": 2, "compiled": 2,
     "telling": 3, "theory": 3, "bundled": 3, "drafters": 3, "many": 3, "fidelity": 3, "policy": 3, "hub_verifier": 3, "hub_llama": 3,
     "decode": 4, "hub_pairs": 4,
     "pairs": 5,

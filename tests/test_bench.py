@@ -31,6 +31,7 @@ WHERE = {
     "name": "toy",
     "dtype": "float32",
     "threads": 1,
+    "compiled": False,
     "seed": 3,
     "temperature": 0.7,
     "torch": "2",

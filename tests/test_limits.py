@@ -21,7 +21,7 @@ def test_costs_and_ratios():
     assert limits.speed_up(3.0, 1.5) == 2
 
 
-FACTS = {"device": "cpu", "name": "a CPU", "dtype": "float32", "threads": 1, "load": 0.5, "torch": "2", "transformers": "5",
+FACTS = {"device": "cpu", "name": "a CPU", "dtype": "float32", "threads": 1, "compiled": False, "load": 0.5, "torch": "2", "transformers": "5",
          "weight_bytes": 500_000_000, "gigabytes_per_second": 25.0}  # fmt: skip
 STATS = {"cycles": 10, "ms": {"draft": 60.0, "verify": 300.0, "examine": 40.0}}
 

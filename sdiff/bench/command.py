@@ -26,7 +26,7 @@ from sdiff.tasks.grading import grade
 def bench(args: argparse.Namespace) -> int:
     """Measure until the time is up. → exit status"""
     tasks, store = tuple(args.tasks), Store(args.out or cache_folder() / "frontier")
-    pair, models = load_pair(args.device, args.dtype, threads=args.threads), bundled.names(bundled.PRECOMPUTED)
+    pair, models = load_pair(args.device, args.dtype, threads=args.threads, compile=args.compile), bundled.names(bundled.PRECOMPUTED)
     scale = pair.denoiser.scale
     if args.kind == "traces":
         whole = record(pair, store.folder, list(dict.fromkeys(shown(tasks))), Clock(args.minutes))

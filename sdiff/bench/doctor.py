@@ -30,7 +30,7 @@ def checkup(facts: dict[str, Any], plain_ms: float, stats: dict[str, Any]) -> di
         "weight_megabytes": round(facts["weight_bytes"] / 1e6, 1), "gigabytes_per_second": facts["gigabytes_per_second"],
         "floor_ms": round(floor, 2), "plain_ms": round(plain_ms, 2), "mbu": round(floor / plain_ms, 3), "step_ms": round(draft, 2),
         "verify_ms": round(verify, 2), "examine_ms": round(rest, 2), "step_cost_ratio": round(draft / verify, 3),
-        "cycle_cost": round(limits.cycle_cost(draft, verify, rest, plain_ms), 3), "graphs": False,
+        "cycle_cost": round(limits.cycle_cost(draft, verify, rest, plain_ms), 3), "compiled": facts["compiled"],
     }  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def advice(found: dict[str, Any]) -> list[str]:
 
 def doctor(args: argparse.Namespace) -> int:
     """Load the bundled pair, time it for a few seconds, and tell. → exit status"""
-    pair = load_pair(args.device, args.dtype, threads=args.threads)
+    pair = load_pair(args.device, args.dtype, threads=args.threads, compile=args.compile)
     pair.calibrate(48)
     list(pair.stream(TRIED, detail=False))  # warm
     found = checkup(where(pair, pair.denoiser.scale), pair.plain_ms, statistics(pair.stream(TRIED, detail=False)))

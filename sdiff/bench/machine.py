@@ -18,7 +18,7 @@ def where(pair: Pair, scale: float) -> dict[str, Any]:
     verifier = pair.verifier
     shape = {name: getattr(verifier.d, name) for name in SIZES}
     return {
-        **machine(verifier.device, verifier.embedding.dtype), "date": datetime.date.today().isoformat(), "seed": SEED, "temperature": scale,
+        **machine(verifier.device, verifier.embedding.dtype), "compiled": pair.compiled, "date": datetime.date.today().isoformat(), "seed": SEED, "temperature": scale,
         "weight_bytes": weight_bytes(**shape, bytes_each=verifier.embedding.element_size()), "gigabytes_per_second": read_speed(verifier.device),
     }  # fmt: skip
 

@@ -83,5 +83,5 @@ def short(setting: Setting) -> str:
 
 def measured_on(run: dict[str, Any]) -> str:
     """Where the timings come from."""
-    return (f"Timed on {run['name']} ({run['threads']} threads, {run['dtype']}, torch {run['torch']}, {run['date']}), temperature {run['temperature']:g}, "
+    return (f"Timed on {run['name']} ({run['threads']} threads, {arithmetic(run)}, torch {run['torch']}, {run['date']}), temperature {run['temperature']:g}, "
             f"seed {run['seed']}; every ratio is to plain decoding of the same prompt in the same run.")  # fmt: skip

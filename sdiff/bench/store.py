@@ -17,7 +17,7 @@ import pandas as pd
 from sdiff.bench.settings import FIELDS, Setting
 
 SCHEMA = 1
-MACHINE = ("device", "name", "dtype", "threads")  # what must be the same for two timings to stand beside each other
+MACHINE = ("device", "name", "dtype", "threads", "compiled")  # what must be the same for two timings to stand beside each other
 POSITIONS = ("drafted", "examined", "accepted")  # lists in a cell: "8 8 5"
 PASSES = {
     "quality": ("right", "ended", "tokens", "cycles", "tv", "kl", "nll", "repeated", *POSITIONS),
@@ -98,6 +98,11 @@ class Store:
     def done(self, kind: str, models: dict[str, str], **same: Any) -> dict[Setting, set[int]]:
         """Problems already measured, per setting."""
         return {setting: set(part["problem"].tolist()) for setting, part in by_setting(self.rows(kind, models, **same)).items()}
+
+
+def arithmetic(run: dict[str, Any]) -> str:
+    """The numbers a run computed with, and whether its layers were compiled."""
+    return f"{run.get('dtype', '?')}{', compiled' if run.get('compiled') else ''}"
 
 
 def _replace(path: Path, data: bytes) -> None:

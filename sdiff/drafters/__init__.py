@@ -70,7 +70,7 @@ def early_first(law: Tensor, left: int) -> int:
 def on_verifier_vocabulary(denoiser: Denoiser, canvas: Tensor, q: Tensor, fixed_at: Tensor) -> Draft:
     """Translate draft ids [γ] and laws [γ, K] to the verifier's vocabulary: every other token has q = 0."""
     wide = torch.zeros(len(q) + 1, denoiser.vocabulary, dtype=q.dtype, device=q.device)
-    wide[:-1, denoiser.ids] = q
+    wide[:-1].scatter_(1, denoiser.ids.expand(len(q), -1), q)
     return Draft(denoiser.ids[canvas], wide, fixed_at)
 
 

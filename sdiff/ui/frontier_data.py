@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sdiff.bench.chart import AIMS, Measurements, Place
 from sdiff.bench.settings import Setting
-from sdiff.bench.store import MACHINE
+from sdiff.bench.store import MACHINE, arithmetic
 from sdiff.ui import strings
 from sdiff.ui.assets import script_json
 from sdiff.ui.own_runs import SAMPLING, OwnRun, placed
@@ -121,7 +121,9 @@ def _speed_of(run: dict[str, Any], layer: dict[str, Any]) -> str:
     rows = [*layer["points"], *layer["alone"]]
     loads = [row["load"] for row in layer["points"] if row["load"] is not None]
     known = {key: run.get(key, "?") for key in (*MACHINE, "torch", "date")}
-    return strings.FRONTIER_WHERE.format(**known, load=max(loads, default="?"), timed=span([row["timed"] for row in rows]))
+    return strings.FRONTIER_WHERE.format(
+        **{**known, "dtype": arithmetic(run)}, load=max(loads, default="?"), timed=span([row["timed"] for row in rows])
+    )
 
 
 def span(values: list[Any]) -> str:
@@ -144,8 +146,8 @@ def question(measurements: Measurements, look: Look, chart: dict[str, Any]) -> d
 
 
 def place_label(place: Place) -> str:
-    known = {key: place.run.get(key, "?") for key in ("name", "threads", "dtype", "date")}
-    return (strings.FRONTIER_PLACE_OWN if place.own else strings.FRONTIER_PLACE).format(**known)
+    known = {key: place.run.get(key, "?") for key in ("name", "threads", "date")}
+    return (strings.FRONTIER_PLACE_OWN if place.own else strings.FRONTIER_PLACE).format(**known, dtype=arithmetic(place.run))
 
 
 @dataclass(frozen=True)
