@@ -7,7 +7,7 @@ from typing import Any
 from sdiff.bench.points import is_exact, quality, speed
 from sdiff.bench.report import last_run, lossless, report, timings
 from sdiff.bench.settings import GRADED, Setting, paper
-from sdiff.bench.store import Store, by_setting
+from sdiff.bench.store import Store, arithmetic, by_setting
 from sdiff.request import NOISES
 from sdiff.tasks import TASKS
 
