@@ -12,7 +12,7 @@ from sdiff.tasks import TASKS
 GAMMA = 8
 GRADED = ("reasoning", "coding")
 SEED = 3  # of the problems and, with their number, of the coins
-STEPS, LENIENCIES = (1, 2, 3, 4, 6, 8), (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+STEPS, LENIENCIES = (1, 2, 3, 4, 6, 8), (0.0, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 QUICK = {"minutes": 5.0, "steps": (1, 2, 4, 8), "leniencies": (0.0, 0.4, 1.0)}
 
 
@@ -101,7 +101,7 @@ def shown(tasks: tuple[str, ...] = TASKS) -> list[Setting]:
 def stages(tasks: tuple[str, ...] = TASKS, most: int = 300) -> Iterator[tuple[list[Setting], int]]:
     """(settings, problems each of them should have by then), so that every prefix is a useful sweep: first a coarse grid, then
     the whole one, then more problems where the headline figures are."""
-    coarse, paired = grid(tasks, (1, 4), (0.0, 0.4, 1.0)), paper(tuple(t for t in tasks if t in GRADED))
+    coarse, paired = grid(tasks, (1, 4), (0.0, 0.1, 0.4, 1.0)), paper(tuple(t for t in tasks if t in GRADED))
     whole = [*grid(tasks, STEPS, LENIENCIES), *paired]
     for settings, n in (
         (coarse, 24),
