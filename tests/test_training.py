@@ -49,7 +49,9 @@ class Letters:
     def decode(self, ids, skip_special_tokens=False):
         return "".join(chr(32 + i) for i in ids)
 
-    def apply_chat_template(self, messages, **_):
+    def apply_chat_template(self, messages, tokenize=True, **_):
+        if not tokenize:
+            return f"user: {messages[0]['content']} (end)"
         return [1, *self.encode(messages[0]["content"][-40:]), 1]
 
 
@@ -150,6 +152,22 @@ def test_the_corpus_goes_on_where_it_was_interrupted(model, tmp_path, monkeypatc
     with (tmp_path / "half.jsonl").open("a") as file:
         file.write('{"index": 6, "task": "cha')
     assert sorted(make(14, "half.jsonl"), key=lambda row: row.index) == sorted(whole, key=lambda row: row.index)
+
+
+def test_self_asked_prompts_are_what_stands_in_a_users_turn(model, tmp_path, monkeypatch):
+    """The stand-in's tokens are its letters: whatever is sampled before the end of the turn becomes the prompt, and nothing else."""
+    monkeypatch.setattr(corpus, "MOST", 30)
+    items = list(corpus.self_asked(model, Letters(), 24, tmp_path / "asked.jsonl", slots=4))
+    rows = corpus.load(tmp_path / "asked.jsonl")
+    assert len(rows) == 24
+    assert len({tuple(row.prompt) for row in rows}) == 1
+    kept = [
+        row
+        for row in sorted(rows, key=lambda row: row.index)
+        if row.answer[-1] == 2 and len(Letters().decode(row.answer[:-1]).strip()) >= 8
+    ]
+    assert [item.prompt for item in items] == [Letters().decode(row.answer[:-1]).strip() for row in kept]
+    assert {(item.task, item.family) for item in items} == {("chat", "self-asked")}
 
 
 def test_a_stored_corpus_is_the_same_bytes_whatever_the_order(answers, tmp_path):

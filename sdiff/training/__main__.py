@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
 import json
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from sdiff.tasks.grading import grade
 from sdiff.training import adapter, corpus, drafter, evaluate, trials
 
 CHAT_ROWS = {"train": 520, "validation": 60, "test": 300}
-CORPUS_ROWS = 6000
+CORPUS_ROWS, SELF_ASKED = 3000, 9000  # answers to this project's prompts, then to the verifier's own
 
 
 def shard(text: str) -> tuple[int, int]:
@@ -106,19 +107,27 @@ def make_adapter(args: argparse.Namespace, device: torch.device, dtype: torch.dt
 def make_corpus(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, work: Path) -> None:
     model, tokenizer = bundled.load_verifier(device, dtype, adapter=args.out / "adapter")
     adapter_name = bundled.adapter_hash(args.out / "adapter")
-    wanted = corpus.prompts(("reasoning", "coding", "chat"), "train", corpus.SEED + 1)
-    name = f"corpus-{adapter_name[:12]}"
-    corpus.make(model, tokenizer, wanted, CORPUS_ROWS, work / f"{name}-{args.shard[0]}.jsonl", args.minutes, shard=args.shard)
+    name, stored, about = f"corpus-{adapter_name[:12]}", args.out / "corpus" / "corpus.jsonl.gz", args.out / "corpus" / "card.json"
+    path, (i, n) = work / f"{name}-{args.shard[0]}.jsonl", args.shard
+    if not path.exists() and about.exists() and json.loads(about.read_text())["adapter_sha256"] == adapter_name:
+        corpus.write([row for row in corpus.load(stored) if row.index % n == i], path)
+    asked = corpus.self_asked(model, tokenizer, SELF_ASKED, work / f"asked-{path.name}", minutes=args.minutes / 3, shard=args.shard)
+    wanted = itertools.chain(
+        itertools.islice(corpus.prompts(("reasoning", "coding", "chat"), "train", corpus.SEED + 1), CORPUS_ROWS),
+        (item for item in asked for _ in range(n)),  # each process asks for itself: one of these n places is its own
+    )
+    corpus.make(model, tokenizer, wanted, CORPUS_ROWS + SELF_ASKED, path, args.minutes, shard=args.shard)
     rows = [row for path in sorted(work.glob(f"{name}-*.jsonl")) for row in corpus.load(path)]
-    stored = args.out / "corpus" / "corpus.jsonl.gz"
     corpus.store(rows, stored)
     card = {
-        "source": "the adapted verifier's own answers to prompts of the training split, a third each of reasoning, coding and chat",
+        "source": "the adapted verifier's own answers: to prompts of the training split, a third each of reasoning, coding and chat, "
+                  "and to prompts that it wrote itself",
+        "self_asked": sum(row.family == "self-asked" for row in rows),
         "adapter_sha256": adapter_name, "temperature": corpus.TEMPERATURE, "seed": corpus.SEED, "answers": len(rows),
         "tokens": sum(len(row.answer) for row in rows), "sha256": sha256(stored), "license": "Apache-2.0",
         "hardware": machine(device, dtype), "date": datetime.date.today().isoformat(),
     }  # fmt: skip
-    (args.out / "corpus" / "card.json").write_text(json.dumps(card, indent=1) + "\n")
+    about.write_text(json.dumps(card, indent=1) + "\n")
     print(f"{card['answers']:,} answers, {card['tokens']:,} tokens")
 
 

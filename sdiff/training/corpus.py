@@ -24,6 +24,7 @@ from sdiff.verifier import Llama
 CONTEXT = 320  # tokens of prompt and answer together
 MOST = 160  # tokens of one answer
 TEMPERATURE = 0.7
+ASKING = 0.8  # temperature of self-asked prompts: strange ones are no loss, the same ones again are
 SEED = 1
 
 
@@ -62,6 +63,12 @@ def load(path: Path) -> list[Row]:
     return rows
 
 
+def write(rows: list[Row], path: Path) -> None:
+    """Plain JSON lines, for work under way."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows))
+
+
 def store(rows: list[Row], path: Path) -> None:
     """Gzipped JSON lines in stream order, byte for byte the same for the same rows."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +80,7 @@ def store(rows: list[Row], path: Path) -> None:
 
 def make(
     model: Llama, tokenizer: Any, wanted: Iterator[Item], count: int, path: Path, minutes: float = 1e9, slots: int = 64, shard: tuple[int, int] = (0, 1),
-    encode: Callable[[str], list[int]] | None = None,
+    encode: Callable[[str], list[int]] | None = None, temperature: float = TEMPERATURE,
 ) -> list[Row]:  # fmt: skip
     """Answer the first `count` of `wanted` into the JSON lines `path`, or as many as the time allows; skips what is there already.
 
@@ -81,10 +88,8 @@ def make(
     """
     encode = encode or partial(chat_tokens, tokenizer)
     two = zip(encode("a"), encode("b"))
-    prefix = [token for token, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], two)]
-    done = load(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(asdict(row)) + "\n" for row in done))
+    prefix = [token for token, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], two)][: len(encode("a")) - 1]
+    write(done := load(path), path)
     known, start, fresh = {row.index for row in done}, time.monotonic(), 0
 
     def stream() -> Iterator[tuple[tuple[int, Item], list[int], int]]:
@@ -97,7 +102,7 @@ def make(
             if len(ids) < CONTEXT - 8 and ids[: len(prefix)] == prefix:  # a first word can merge with what stands before it
                 yield (index, item), ids, SEED * 1_000_003 + index
 
-    sampler = Sampler(model, slots, CONTEXT, Shape(TEMPERATURE), tokenizer.eos_token_id, prefix)
+    sampler = Sampler(model, slots, CONTEXT, Shape(temperature), tokenizer.eos_token_id, prefix)
     with path.open("a") as file:
         for (index, item), prompt, answer in sampler.run(stream(), MOST):
             done.append(Row(index, item.task, item.family, prompt, answer))
@@ -107,3 +112,16 @@ def make(
                 file.flush()
                 print(f"{len(done)} of {count} answers, {fresh / (time.monotonic() - start):.0f} tokens/s", flush=True)
     return done
+
+
+def self_asked(model: Llama, tokenizer: Any, count: int, path: Path, **sampling: Any) -> Iterator[Item]:
+    """Open prompts of a far wider range than this project's own: what the verifier itself writes where a user's turn begins
+    (Magpie, 2406.08464). As `make`, of which these are the arguments, into `path`."""
+    turn = tokenizer.apply_chat_template([{"role": "user", "content": "\0"}], tokenize=False)
+    opening = tokenizer.encode(turn.split("\0")[0], add_special_tokens=False)
+    nothing = itertools.repeat(Item("chat", "self-asked", ""))
+    rows = make(model, tokenizer, nothing, count, path, encode=lambda _: opening, temperature=ASKING, **sampling)
+    for row in sorted(rows, key=lambda row: row.index):
+        text = tokenizer.decode(row.answer[:-1]).strip()
+        if row.answer[-1] == tokenizer.eos_token_id and 8 <= len(text) <= 400:
+            yield Item("chat", "self-asked", text)
