@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -59,7 +59,7 @@ def _unique(settings: Iterator[Setting]) -> list[Setting]:
     return list(dict.fromkeys(settings))
 
 
-def grid(tasks: tuple[str, ...], steps: tuple[int, ...], leniencies: tuple[float, ...], **other: Any) -> list[Setting]:
+def grid(tasks: tuple[str, ...], steps: tuple[int, ...], leniencies: Sequence[float], **other: Any) -> list[Setting]:
     """Both noises × steps × leniencies of each task, and plain decoding first."""
     return _unique(
         s for task in tasks for s in (Setting(task), *(measured(task, noise, n, lam, **other) for lam in leniencies for n in steps for noise in NOISES))
@@ -105,7 +105,9 @@ def stages(tasks: tuple[str, ...] = TASKS, most: int = 300) -> Iterator[tuple[li
     whole = [*grid(tasks, STEPS, LENIENCIES), *paired]
     for settings, n in (
         (coarse, 24),
-        ([*whole, *cuts(tasks)], 24),
+        ([*grid(tasks, STEPS, [lam for lam in LENIENCIES if lam <= 0.4]), *paired], 24),  # above, little is left of the quality
+        (cuts(tasks), 24),
+        (whole, 24),
         ([*coarse, *paired], 100),
         (whole, 60),
         ([*coarse, *paired], 300),
