@@ -54,15 +54,8 @@ class Llama(nn.Module):
 
 
 def through(
-    layers: nn.ModuleList,
-    norm: Tensor,
-    x: Tensor,
-    table: Tensor,
-    at: Tensor,
-    mask: Tensor,
-    keys: Sequence[Tensor],
-    values: Sequence[Tensor],
-) -> Tensor:
+    layers: nn.ModuleList, norm: Tensor, x: Tensor, table: Tensor, at: Tensor, mask: Tensor, keys: Sequence[Tensor], values: Sequence[Tensor],
+) -> Tensor:  # fmt: skip
     """One pass over tokens that stand behind others: a function of tensors only, so that it can be compiled.
 
     x [1, n, width] embedded; table as in `rotate`; at [n] their positions, where their keys and values are written; mask from `grouped`,
