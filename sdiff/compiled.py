@@ -18,8 +18,6 @@ from torch import Tensor, nn
 from sdiff import layers
 from sdiff.fetch import cache_folder
 
-OPTIONS = {"freezing": True, "cpp_cache_precompile_headers": False}  # headers would stay behind in the system's temporary folder
-
 
 class CompileError(RuntimeError):
     """There is no compiled form here; the message says why."""
@@ -55,7 +53,7 @@ def compiled(
                 part = path.with_suffix(f".{os.getpid()}.pt2")
                 exported = torch.export.export(module, tuple(example), dynamic_shapes=(tuple(sizes),), strict=False)
                 with fresh_cache(dir=str(path.parent)):  # the compiler's own files, four times as many, go when it is done
-                    torch._inductor.aoti_compile_and_package(exported, package_path=str(part), inductor_configs=OPTIONS)
+                    torch._inductor.aoti_compile_and_package(exported, package_path=str(part), inductor_configs={"freezing": True})
                 part.replace(path)
         return torch._inductor.aoti_load_package(str(path))
     except Exception as error:  # a missing compiler, a full disk, an operation without a kernel: everything here has its own class
