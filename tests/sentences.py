@@ -1,11 +1,13 @@
-"""Every English sentence that is made below the page and may be shown on it, found in the source: for tests of the translations."""
+"""What a person may read: sentences that are made below the page, found in the source, and those of the page itself. For tests of translations."""
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from sdiff import exactness
 from sdiff.registry import OWN, PAIRS
@@ -79,3 +81,29 @@ def found() -> tuple[set[str], list[str]]:
 def has_words(template: str) -> bool:
     """Is there anything to translate?"""
     return bool(re.search(r"[A-Za-z]{2}", re.sub(r"\{[^}]*\}", "", template)))
+
+
+# Parts of a component that nobody reads: markup, scripts, recorded runs, and what programs are told.
+UNREAD = {"html_template", "css_template", "js_on_load", "head", "api_info", "api_info_as_input", "api_info_as_output", "example_inputs"}
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """Every text in a component's settings, also in those that travel as JSON."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from () if key in UNREAD else leaves(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from leaves(one)
+    elif isinstance(value, str) and not value.startswith('{"kind"'):
+        yield from leaves(json.loads(value)) if value.startswith('{"') else (value,)
+
+
+def shown() -> list[str]:
+    """Texts of three words and more on the page as it opens, in the language of SDIFF_LANGUAGE."""
+    from sdiff.ui.engine import Engine
+    from sdiff.ui.page import build
+
+    demo = build(Engine(lambda progress: None), measure=True)
+    texts = set(leaves([{**c, "type": ""} for c in demo.get_config_file()["components"]]))
+    return sorted(text for text in texts if len(re.findall(r"\b[A-Za-z]{2,}\b", re.sub(r"\{[^}]*\}", "", text))) > 2)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
 import pickle
 import re
+import subprocess
+import sys
+from types import SimpleNamespace
 
 import pytest
 import sentences
 
-from sdiff.request import KNOBS
+from sdiff.fetch import PairError
+from sdiff.request import KNOBS, Request, RequestError
 from sdiff.sentence import Sentence, why
 from sdiff.ui import strings
 
@@ -118,3 +124,61 @@ def test_what_a_run_holds_is_read_in_the_pages_language():
 def test_in_english_everything_is_said_as_it_is():
     assert strings.RECOGNISED == []
     assert strings.said(Sentence("{aim} {its} against {mine}{doubt}", aim="speed", its=2, mine=3, doubt="")) == "speed 2 against 3"
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_no_sentence_on_the_page_is_written_outside_the_words(language):
+    """The whole page, built in two languages: what is the same in both is a prompt to try, since the bundled models know English."""
+    program = "import json, sys; sys.path[:0] = ['tests', '.']; import sentences; print(json.dumps(sentences.shown()))"
+    pages = {}
+    for name in ("en", language):
+        env = {**os.environ, "SDIFF_LANGUAGE": name}
+        result = subprocess.run([sys.executable, "-c", program], cwd=sentences.ROOT, env=env, capture_output=True, text=True, timeout=600)
+        assert result.returncode == 0, result.stderr
+        pages[name] = set(json.loads(result.stdout.splitlines()[-1]))
+    assert len(pages["en"]) > 200
+    assert pages["en"] & pages[language] == set(strings.EXAMPLES.values())
+
+
+@pytest.mark.usefixtures("german")
+def test_refusals_are_told_in_the_pages_language():
+    from sdiff.ui.live import _sentence
+    from sdiff.ui.page import _note
+    from sdiff.ui.theory_view import _enumerate
+
+    assert _note("masked", "99", 0, "tv", "", 8) == (
+        "bad:Entrauschungsschritte S: nötig ist eine ganze Zahl von 1 bis 16 (angegeben: '99').",
+        "bad:",
+    )
+    assert _note("masked", 4, 0, "lossless", "", 8)[0].endswith(
+        "λ ohne Wirkung. Mit Wahrscheinlichkeit min(1, p/q) annehmen. Nachsicht hat keine Wirkung."
+    )
+    with pytest.raises(RequestError) as caught:
+        Request("hi", rule="x")
+    assert _sentence(caught.value).startswith("Unbekannte Angabe für Annahmeregel: 'x'. Zur Auswahl: lossless, tv,")
+    assert _enumerate(9, 2, 2, "", "", 12, "tv", 0.3)[1] == "bad:Vokabular V: nötig ist eine ganze Zahl von 2 bis 4."
+    assert _enumerate(4, 3, 3, "", "", 12, "tv", 0.3)[1].endswith("verringern oder nur ein Rauschen und nur einen Vorschlag wählen.")
+
+
+@pytest.mark.usefixtures("german")
+def test_loading_is_told_in_the_pages_language():
+    from sdiff.ui.engine import Engine
+    from sdiff.ui.pair_view import told
+
+    def load(progress):
+        progress("Loading the drafter …", None)
+        heard.append(engine.status()[1])
+        raise PairError(
+            Sentence(
+                "{file} is missing. {again}", file="a", again=Sentence("Restore precomputed/{folder} from the repository.", folder="b")
+            )
+        )
+
+    heard, engine = [], Engine(load)
+    engine.load()
+    assert "Der Entwerfer wird geladen" in heard[0]
+    assert "a fehlt. Bitte precomputed/b aus dem Repository wiederherstellen." in engine.status()[1]
+    drafter = Sentence("{n}-layer block denoiser", n=5)
+    about = {"verifier": "v", "drafter": drafter, "noises": ("masked",), "device": "cpu", "name": "c", "dtype": "float32"}
+    loaded = SimpleNamespace(about=lambda: about, ready=True, error="")
+    assert "Block-Entrauscher mit 5 Schichten" in told(loaded, "bundled")
