@@ -84,7 +84,17 @@ def has_words(template: str) -> bool:
 
 
 # Parts of a component that nobody reads: markup, scripts, recorded runs, and what programs are told.
-UNREAD = {"html_template", "css_template", "js_on_load", "head", "api_info", "api_info_as_input", "api_info_as_output", "example_inputs"}
+UNREAD = {
+    "elem_id",
+    "html_template",
+    "css_template",
+    "js_on_load",
+    "head",
+    "api_info",
+    "api_info_as_input",
+    "api_info_as_output",
+    "example_inputs",
+}
 
 
 def leaves(value: Any) -> Iterator[str]:

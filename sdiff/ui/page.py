@@ -106,7 +106,7 @@ def _controls(
     c: dict[str, Any] = {}
     c["prompt"] = gr.Textbox(prompt, max_length=MAX_PROMPT_CHARACTERS, lines=3, max_lines=8, **labels("prompt"))
     names = [strings.EXAMPLE_NAMES[name] for name in strings.EXAMPLES]
-    gr.Examples([[text] for text in strings.EXAMPLES.values()], c["prompt"], example_labels=names, label="")
+    gr.Examples([[text] for text in strings.EXAMPLES.values()], c["prompt"], example_labels=names, label=strings.TRY)
     with gr.Row():
         run = gr.Button(strings.RUN, variant="primary", elem_id="run", min_width=90)
         stop = gr.Button(strings.STOP, interactive=False, elem_id="stop", min_width=90)

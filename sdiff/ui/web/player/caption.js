@@ -2,7 +2,7 @@
 
 const label = (timeline, token) => (token in timeline.pieces ? timeline.pieces[token] : "#" + token);
 const visible = (text) => text.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/ /g, "␣");
-const quoted = (timeline, token) => "“" + visible(label(timeline, token)) + "”";
+const quoted = (timeline, token) => fill(props.words.quoted, { text: visible(label(timeline, token)) });
 
 // Labels of a row of tokens. Tokens that split one character carry bytes (text.py): the first shows the character, the rest "…".
 function rowLabels(timeline, tokens) {
