@@ -17,9 +17,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from sdiff.fetch import SHA256, PairError, Progress, cache_folder, fetch_verifier, sha256
+from sdiff.fetch import SHA256, PairError, Progress, cache_folder, fetch_verifier, sha256, unwritten
 from sdiff.layers import Dimensions
 from sdiff.network import BlockDenoiser
+from sdiff.sentence import Sentence, why
 from sdiff.trace import MASKED
 from sdiff.verifier import Llama, Verifier
 
@@ -55,7 +56,7 @@ def load_verifier(
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder)
         if not tokenizer.chat_template or tokenizer.eos_token_id is None:
-            raise ValueError("the tokenizer lacks its template or special tokens")
+            raise ValueError(Sentence("the tokenizer lacks its template or special tokens"))
     except Exception as error:  # the tokenizers package raises bare Exception
         raise _damaged(folder / "tokenizer.json", error) from None
     if adapter:
@@ -66,7 +67,8 @@ def load_verifier(
 def _damaged(file: Path, error: Exception) -> PairError:
     """Remove a cached file, which makes the next start dequantise afresh."""
     file.unlink(missing_ok=True)
-    return PairError(f"The cached copy of the verifier was damaged ({str(error)[:200]}). It was removed; start again.")
+    damaged = "The cached copy of the verifier was damaged ({error}). It was removed; start again."
+    return PairError(Sentence(damaged, error=why(error) if isinstance(error, ValueError) else str(error)[:200]))
 
 
 def _whole(folder: Path, weights: Path) -> bool:
@@ -92,9 +94,7 @@ def _dequantise(gguf: Path, folder: Path, weights: Path, dtype: torch.dtype) -> 
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
     except (OSError, SafetensorError) as error:
-        raise PairError(
-            f"Writing to {folder} failed ({error}). Free some space or set SDIFF_CACHE to another folder, then start again."
-        ) from None
+        raise unwritten(folder, error) from None
 
 
 def _write(gguf: Path, folder: Path, name: str, dtype: torch.dtype) -> None:
@@ -130,32 +130,35 @@ def load(folder: Path, needed: set[str], verifier: str = SHA256) -> tuple[dict[s
     try:
         card = json.loads((folder / "card.json").read_text())
         if missing := {*needed, "config", "files"} - set(card):
-            raise ValueError(f"card.json lacks {', '.join(sorted(missing))}")
+            raise ValueError(Sentence("card.json lacks {missing}", missing=", ".join(sorted(missing))))
         tensors: dict[str, Tensor] = {}
         for name, about in card["files"].items():
             if sha256(folder / name) != about["sha256"]:
-                raise PairError(f"{folder.name}/{name} differs from its card. {again}")
+                raise PairError(Sentence("{file} differs from its card. {again}", file=f"{folder.name}/{name}", again=again))
             with safe_open(folder / name, "pt") as file:
                 tensors |= {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
         if card["config"]["verifier_sha256"] != verifier:
             named = f" ({card['verifier']})" if "verifier" in card else ""
-            raise PairError(f"What is in {folder.name} was trained for another verifier{named}. {again}")
+            other = "What is in {folder} was trained for another verifier{named}. {again}"
+            raise PairError(Sentence(other, folder=folder.name, named=named, again=again))
         return card, tensors
     except FileNotFoundError as error:
-        raise PairError(f"{folder.name}/{Path(error.filename).name} is missing. {again}") from None
+        file = f"{folder.name}/{Path(error.filename).name}"
+        raise PairError(Sentence("{file} is missing. {again}", file=file, again=again)) from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, SafetensorError) as error:
         raise _unreadable(folder, error, verifier) from None
 
 
-def _again(folder: Path, verifier: str) -> str:
+def _again(folder: Path, verifier: str) -> Sentence:
     """What to do about a folder that is damaged or made for another verifier."""
     if verifier == SHA256:
-        return f"Restore precomputed/{folder.name} from the repository."
-    return "Name the verifier it was trained for, or train one for yours with `python -m sdiff train-drafter`."
+        return Sentence("Restore precomputed/{folder} from the repository.", folder=folder.name)
+    return Sentence("Name the verifier it was trained for, or train one for yours with `python -m sdiff train-drafter`.")
 
 
-def _unreadable(folder: Path, error: Exception | str, verifier: str = SHA256) -> PairError:
-    return PairError(f"What is in {folder.name} cannot be used: {error}. {_again(folder, verifier)}")
+def _unreadable(folder: Path, error: Exception, verifier: str = SHA256) -> PairError:
+    unusable = "What is in {folder} cannot be used: {error}. {again}"
+    return PairError(Sentence(unusable, folder=folder.name, error=why(error), again=_again(folder, verifier)))
 
 
 def merge_adapter(model: Llama, folder: Path) -> dict[str, Any]:
@@ -211,7 +214,7 @@ def load_drafter(
     try:
         config, ids = card["config"], tensors.pop("ids").long()
         if not len(ids) or int(ids.min()) < 0 or int(ids.max()) >= verifier.d.vocabulary:  # a GPU would not survive the lookup
-            raise ValueError("its draft vocabulary is not part of the verifier's")
+            raise ValueError(Sentence("its draft vocabulary is not part of the verifier's"))
         rows = verifier.embedding.to(dtype), config["block"], verifier.unembedding.to(dtype)
         network = BlockDenoiser(verifier.d, config["sources"], ids.to(device), *rows)
         for what, found, needed in (
@@ -220,7 +223,8 @@ def load_drafter(
             ("positions in a block", len(tensors["position"]), config["block"]),
         ):
             if found != needed:
-                raise ValueError(f"it has {found:,} {what} where {needed:,} is needed")
+                odd = "it has {found:,} {what} where {needed:,} is needed"
+                raise ValueError(Sentence(odd, found=found, what=Sentence(what), needed=needed))
         network.load_state_dict({k: t.float() for k, t in tensors.items()})
     except (LookupError, TypeError, AttributeError, RuntimeError, ValueError) as error:
         raise _unreadable(folder, error, named) from None

@@ -5,9 +5,11 @@ toys.py computes the table. `Setting.passes` says beforehand what that takes, so
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 from sdiff.request import NOISES, PROPOSALS, RULES, RequestError
+from sdiff.sentence import Sentence
 
 EQUAL = 1e-9  # below this a TV distance is rounding
 LIMITS = {"vocabulary": (2, 4), "gamma": (1, 3), "steps": (1, 3), "seed": (0, 999)}
@@ -35,11 +37,12 @@ class Setting:
         for field, (low, high) in LIMITS.items():
             value = getattr(self, field)
             if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high or value != int(value):
-                raise RequestError(f"The {NAMES[field]} must be a whole number from {low} to {high}.")
+                outside = "The {name} must be a whole number from {low} to {high}."
+                raise RequestError(Sentence(outside, name=Sentence(NAMES[field]), low=low, high=high))
             object.__setattr__(self, field, int(value))
         for field, choices in (("noise", NOISES), ("proposal", (*PROPOSALS,)), ("rule", (*RULES,))):
             if getattr(self, field) not in choices and (field == "rule" or getattr(self, field) != ""):
-                raise RequestError(f"Unknown {field}; choose one of {', '.join(choices)}.")
+                raise RequestError(Sentence("Unknown {name}; choose one of {known}.", name=Sentence(field), known=", ".join(choices)))
         if not isinstance(self.leniency, int | float) or not 0 <= self.leniency <= 1:
             raise RequestError("The leniency λ must be a number from 0 to 1.")
 
@@ -82,10 +85,12 @@ def refusal(setting: Setting) -> str:
     """Why this setting is not enumerated and what to change, or "" if it is small enough."""
     if setting.passes <= MOST_PASSES:
         return ""
-    changes = [f"the {NAMES[field]} to {value}" for field, value in lower(setting)]
-    lowered = f"Lower {', or '.join(changes)}" if changes else "Lower two of the numbers"
-    fewer = "" if setting.proposal and setting.noise else ", or choose one noise and one proposal"
-    return f"Too much to enumerate at once: about {setting.passes:,} denoising passes, and the most is {MOST_PASSES:,}. {lowered}{fewer}."
+    changes = [Sentence("the {name} to {value}", name=Sentence(NAMES[field]), value=value) for field, value in lower(setting)]
+    either = functools.reduce(lambda one, other: Sentence("{one}, or {other}", one=one, other=other), changes) if changes else ""
+    lowered = Sentence("Lower {changes}", changes=either) if changes else Sentence("Lower two of the numbers")
+    fewer = Sentence("" if setting.proposal and setting.noise else ", or choose one noise and one proposal")
+    much = "Too much to enumerate at once: about {passes:,} denoising passes, and the most is {most:,}. {lowered}{fewer}."
+    return Sentence(much, passes=setting.passes, most=MOST_PASSES, lowered=lowered, fewer=fewer)
 
 
 @dataclass(frozen=True)

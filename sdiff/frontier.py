@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdiff.request import DEFAULT_PROPOSAL
+from sdiff.sentence import Sentence
 
 Numbers = NDArray[np.float64]
 KNOBS = ("noise", "steps", "leniency", "rule", "gamma", "proposal")  # what a neighbour may differ in, one at a time
@@ -46,8 +47,15 @@ class Point:
         return float(low), float(high)
 
     @property
-    def name(self) -> str:
-        return f"{self.noise}, S = {self.steps}, {self.rule} λ = {self.leniency:g}" if self.steps else "plain decoding"
+    def name(self) -> Sentence:
+        return point_name(self.noise, self.steps, self.rule, self.leniency)
+
+
+def point_name(noise: str, steps: int, rule: str, leniency: float) -> Sentence:
+    """A setting in a few words."""
+    if not steps:
+        return Sentence("plain decoding")
+    return Sentence("{noise}, S = {steps}, {rule} λ = {leniency:g}", noise=Sentence(noise), steps=steps, rule=rule, leniency=leniency)
 
 
 def axes(points: Sequence[Point]) -> tuple[Numbers, Numbers]:
@@ -140,7 +148,7 @@ class Choice:
     best: Point | None
     runner_up: Point | None
     sure: bool
-    rejected: list[tuple[Point, str]]
+    rejected: list[tuple[Point, Sentence]]
 
 
 def choose(points: Sequence[Point], least_quality: float | None = None, least_speed: float | None = None) -> Choice:
@@ -160,19 +168,22 @@ def choose(points: Sequence[Point], least_quality: float | None = None, least_sp
     return Choice(best, others[0] if others else None, best.interval(bound_axis)[0] >= bound, rejected)
 
 
-def reason(p: Point, best: Point, bound_axis: str, aim: str, bound: float) -> str:
+def reason(p: Point, best: Point, bound_axis: str, aim: str, bound: float) -> Sentence:
     """Why `best` and not `p`, in one sentence with the numbers that decide it."""
     shown = {"quality": lambda v: f"{v:.2f}", "speed": lambda v: f"{v:.2f}×"}
     value, mine, its = getattr(p, bound_axis), getattr(best, aim), getattr(p, aim)
+    bounded = {"axis": Sentence(bound_axis), "value": shown[bound_axis](value)}
     if value < bound:
         low, high = p.interval(bound_axis)
-        doubt = ", though its interval reaches it" if high >= bound else ""
-        return f"{bound_axis} {shown[bound_axis](value)} is below {shown[bound_axis](bound)}{doubt}"
-    low, high = p.interval(aim)
-    doubt = "; their intervals overlap" if high >= best.interval(aim)[0] and best.interval(aim)[1] >= low else ""
+        doubt = Sentence(", though its interval reaches it" if high >= bound else "")
+        return Sentence("{axis} {value} is below {bound}{doubt}", **bounded, bound=shown[bound_axis](bound), doubt=doubt)
+    aimed = {"aim": Sentence(aim), "its": shown[aim](its)}
     if its == mine:
-        return f"the same {aim} {shown[aim](its)}, {bound_axis} {shown[bound_axis](value)} against {shown[bound_axis](getattr(best, bound_axis))}"
-    return f"{aim} {shown[aim](its)} against {shown[aim](mine)}{doubt}"
+        same = "the same {aim} {its}, {axis} {value} against {best}"
+        return Sentence(same, **aimed, **bounded, best=shown[bound_axis](getattr(best, bound_axis)))
+    low, high = p.interval(aim)
+    doubt = Sentence("; their intervals overlap" if high >= best.interval(aim)[0] and best.interval(aim)[1] >= low else "")
+    return Sentence("{aim} {its} against {mine}{doubt}", **aimed, mine=shown[aim](mine), doubt=doubt)
 
 
 def differences(p: Point, other: Point) -> list[str]:

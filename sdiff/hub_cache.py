@@ -13,6 +13,7 @@ from transformers import DynamicCache
 from transformers.cache_utils import Cache, CacheLayerMixin, DummyLayer, DynamicLayer, DynamicSlidingWindowLayer
 
 from sdiff.fetch import PairError
+from sdiff.sentence import Sentence
 
 
 class RollbackLayer(CacheLayerMixin):
@@ -57,10 +58,11 @@ class RollbackCache(Cache):
         layers = []
         for wanted in DynamicCache(config=text).layers or [DynamicLayer() for _ in range(text.num_hidden_layers)]:
             if type(wanted) not in (DynamicLayer, DynamicSlidingWindowLayer, DummyLayer):
-                raise PairError(
-                    f"{text.model_type} keeps a running state ({type(wanted).__name__}) that cannot be rolled back when drafts are "
-                    f"refused. Choose a verifier with attention in every layer."
+                running = (
+                    "{model} keeps a running state ({kind}) that cannot be rolled back when drafts are refused. "
+                    "Choose a verifier with attention in every layer."
                 )
+                raise PairError(Sentence(running, model=text.model_type, kind=type(wanted).__name__))
             layers.append(wanted if isinstance(wanted, DummyLayer) else RollbackLayer(context))
         super().__init__(layers=layers)
 

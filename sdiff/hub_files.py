@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from sdiff.fetch import PairError
+from sdiff.sentence import Sentence
 
 PINNED = re.compile(r"[0-9a-f]{40}")
 
@@ -76,10 +77,11 @@ def config_of(source: Source, remote_code: bool = False) -> Any:
 def allowed(source: Source, remote_code: bool) -> bool:
     """May code from the repository run? Only when asked for, and only a commit that cannot change. Raises PairError."""
     if remote_code and not Path(source.repo).is_dir() and not PINNED.fullmatch(source.revision):
-        raise PairError(
-            f"Code of {source} would run on this machine, so its revision must be a full commit: read the code, then write "
-            f"{source.repo}@COMMIT (40 hexadecimal digits)."
+        unpinned = (
+            "Code of {source} would run on this machine, so its revision must be a full commit: read the code, then write "
+            "{repo}@COMMIT (40 hexadecimal digits)."
         )
+        raise PairError(Sentence(unpinned, source=source, repo=source.repo))
     return remote_code
 
 
@@ -103,16 +105,17 @@ def load_model(
             **source.arguments, dtype=dtype, device_map=where if isinstance(where, str) else {"": where}, output_loading_info=True, **extra
         )
         if lacking := sorted(map(str, {*info["missing_keys"], *(key[0] for key in info["mismatched_keys"])})):
-            raise PairError(f"{source} lacks {len(lacking)} tensors of a {type(model).__name__}, {lacking[0]} among them.")
+            incomplete = "{source} lacks {n} tensors of a {kind}, {one} among them."
+            raise PairError(Sentence(incomplete, source=source, n=len(lacking), kind=type(model).__name__, one=lacking[0]))
     return model.requires_grad_(False).eval()
 
 
 def quantised(bits: int, dtype: torch.dtype) -> Any:
     """transformers' setting for 4 or 8 bits. Raises PairError when the library is missing."""
     if bits not in (4, 8):
-        raise PairError(f"Weights can be loaded in 4 or 8 bits, not {bits}.")
+        raise PairError(Sentence("Weights can be loaded in 4 or 8 bits, not {bits}.", bits=bits))
     if importlib.util.find_spec("bitsandbytes") is None:
-        raise PairError(f"Loading in {bits} bits needs the library bitsandbytes: install it, or leave out --bits.")
+        raise PairError(Sentence("Loading in {bits} bits needs the library bitsandbytes: install it, or leave out --bits.", bits=bits))
     from transformers import BitsAndBytesConfig
 
     return BitsAndBytesConfig(load_in_4bit=bits == 4, load_in_8bit=bits == 8, bnb_4bit_compute_dtype=dtype)
@@ -161,7 +164,7 @@ def load_words(source: Source) -> Any:
     """The tokenizer of a verifier, a fast one. Raises PairError."""
     tokenizer = load_tokenizer(source)
     if not tokenizer.is_fast:
-        raise PairError(f"{source} has no fast tokenizer (tokenizer.json), which this decoder needs.")
+        raise PairError(Sentence("{source} has no fast tokenizer (tokenizer.json), which this decoder needs.", source=source))
     return tokenizer
 
 
@@ -176,7 +179,7 @@ def explained(source: Source | str) -> Iterator[None]:
         raise PairError(told(error, str(source))) from error
 
 
-def told(error: BaseException, name: str) -> str:
+def told(error: BaseException, name: str) -> Sentence:
     """What happened and what to do, in a sentence. transformers wraps what the hub's client raises: the whole chain is looked at."""
     chain: list[BaseException] = []
     link: BaseException | None = error
@@ -186,47 +189,62 @@ def told(error: BaseException, name: str) -> str:
     for link in chain[::-1]:  # the first cause says most
         if sentence := _sentence(link, name):
             return sentence
-    return f"{name} could not be loaded ({type(error).__name__}: {' '.join(str(error).split())[:200]})."
+    why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return Sentence("{name} could not be loaded ({why}).", name=name, why=why)
 
 
-def _sentence(error: BaseException, name: str) -> str | None:
+def _sentence(error: BaseException, name: str) -> Sentence | None:
     from huggingface_hub import errors
 
     status = getattr(getattr(error, "response", None), "status_code", None)
     kinds = {kind.__name__ for kind in type(error).__mro__}  # by name: the hub's client changes its HTTP library between versions
     code = getattr(error, "errno", None)
     if isinstance(error, errors.GatedRepoError):
-        return f"{name} is gated: accept its terms on its page, log in with `hf auth login`, then start again."
+        return Sentence("{name} is gated: accept its terms on its page, log in with `hf auth login`, then start again.", name=name)
     if isinstance(error, errors.RepositoryNotFoundError):
-        return f"There is no {name} on the hub, or it is private: check the name, or log in with `hf auth login`."
+        return Sentence("There is no {name} on the hub, or it is private: check the name, or log in with `hf auth login`.", name=name)
     if isinstance(error, errors.RevisionNotFoundError):
-        return f"{name} has no such revision: check the branch, tag or commit behind the @."
+        return Sentence("{name} has no such revision: check the branch, tag or commit behind the @.", name=name)
     if isinstance(error, errors.HFValidationError):
-        return f"{name} is neither a folder nor a name on the hub (owner/name)."
+        return Sentence("{name} is neither a folder nor a name on the hub (owner/name).", name=name)
     if isinstance(error, errors.OfflineModeIsEnabled):
-        return f"{name} is not on this machine, and the hub's client is offline (HF_HUB_OFFLINE). Unset it, or name a folder."
+        return Sentence(
+            "{name} is not on this machine, and the hub's client is offline (HF_HUB_OFFLINE). Unset it, or name a folder.", name=name
+        )
     if isinstance(error, errors.LocalEntryNotFoundError) or kinds & {"ConnectError", "ConnectTimeout", "ProxyError", "ConnectionError"}:
-        return f"{name} is not on this machine and the hub cannot be reached. Connect to it, or name a folder that holds the checkpoint."
+        return Sentence(
+            "{name} is not on this machine and the hub cannot be reached. Connect to it, or name a folder that holds the checkpoint.",
+            name=name,
+        )
     if isinstance(error, errors.HfHubHTTPError) and status in (401, 403, 429):
-        return f"The hub refuses {name} for now (HTTP {status}): log in with `hf auth login`, or wait."
+        return Sentence("The hub refuses {name} for now (HTTP {status}): log in with `hf auth login`, or wait.", name=name, status=status)
     if isinstance(error, errors.EntryNotFoundError) or (
         isinstance(error, OSError) and re.search("does not appear to have|no file named", str(error))
     ):
-        return f"{name} lacks a file that is needed ({' '.join(str(error).split())[:120]})."
+        return Sentence("{name} lacks a file that is needed ({why}).", name=name, why=" ".join(str(error).split())[:120])
     if code in (errno.ENOSPC, errno.EDQUOT):
-        return f"The disk is full: {name} does not fit into the hub's cache. Free some space, or set HF_HOME to another disk."
+        return Sentence(
+            "The disk is full: {name} does not fit into the hub's cache. Free some space, or set HF_HOME to another disk.", name=name
+        )
     if isinstance(error, FileNotFoundError):
-        return f"{name} lacks {Path(error.filename or 'a file').name}."
+        file = Path(error.filename).name if error.filename else Sentence("a file")
+        return Sentence("{name} lacks {file}.", name=name, file=file)
     if code in (errno.EACCES, errno.EROFS):
-        return f"The hub's cache cannot be written, so {name} cannot be fetched. Set HF_HOME to a folder you can write to."
+        return Sentence(
+            "The hub's cache cannot be written, so {name} cannot be fetched. Set HF_HOME to a folder you can write to.", name=name
+        )
     if isinstance(error, SafetensorError | json.JSONDecodeError | EOFError):
-        return f"A file of {name} is damaged or cut short ({str(error)[:100]}). Remove it from the hub's cache and start again."
+        damaged = "A file of {name} is damaged or cut short ({why}). Remove it from the hub's cache and start again."
+        return Sentence(damaged, name=name, why=str(error)[:100])
     if isinstance(error, torch.OutOfMemoryError | MemoryError) or "not enough memory" in str(error):
-        return f"{name} is too large for this machine's memory. Take a smaller pair, --bits 4, or --device auto over several GPUs."
+        return Sentence(
+            "{name} is too large for this machine's memory. Take a smaller pair, --bits 4, or --device auto over several GPUs.", name=name
+        )
     if "loading state_dict" in str(error):
-        return f"The tensors of {name} have not the names or sizes that its config.json implies ({' '.join(str(error).split())[:160]})."
+        unlike = "The tensors of {name} have not the names or sizes that its config.json implies ({why})."
+        return Sentence(unlike, name=name, why=" ".join(str(error).split())[:160])
     if "trust_remote_code" in str(error):
-        return f"{name} brings code of its own. Read it, then allow it with --remote-code at a pinned commit."
+        return Sentence("{name} brings code of its own. Read it, then allow it with --remote-code at a pinned commit.", name=name)
     if "does not recognize this architecture" in str(error) or "Unrecognized model" in str(error):
-        return f"This version of transformers does not know what {name} is."
+        return Sentence("This version of transformers does not know what {name} is.", name=name)
     return None

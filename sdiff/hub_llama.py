@@ -13,6 +13,7 @@ import torch
 from sdiff.fetch import PairError, sha256
 from sdiff.hub_files import Source, explained, load_tensors, weight_files
 from sdiff.layers import Dimensions
+from sdiff.sentence import Sentence
 from sdiff.verifier import Llama
 
 KINDS = ("llama", "qwen2", "qwen3")
@@ -26,7 +27,8 @@ def dimensions(source: Source, config: Any) -> Dimensions:
     """The shape that transformers' configuration describes. Raises PairError where the model computes what `Llama` does not."""
     kind = config.model_type
     if kind not in KINDS:
-        raise PairError(f"{source} is a {kind}; the project's own engine computes {', '.join(KINDS)} only.")
+        other = "{source} is a {kind}; the project's own engine computes {known} only."
+        raise PairError(Sentence(other, source=source, kind=kind, known=", ".join(KINDS)))
     rope = config.rope_parameters
     scaled = rope["rope_type"] == "llama3"
     refused = {
@@ -39,7 +41,8 @@ def dimensions(source: Source, config: Any) -> Dimensions:
         "quantised weights": getattr(config, "quantization_config", None) is not None,
     }
     if found := [what for what, there in refused.items() if there]:
-        raise PairError(f"{source} has {' and '.join(found)}, which the project's own engine does not compute.")
+        strange = "{source} has {found}, which the project's own engine does not compute."
+        raise PairError(Sentence(strange, source=source, found=" and ".join(found)))
     return Dimensions(
         width=config.hidden_size, heads=config.num_attention_heads, kv_heads=config.num_key_value_heads,
         head_width=getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
@@ -60,12 +63,12 @@ def load_llama(source: Source, d: Dimensions, device: torch.device | str, dtype:
     """The weights, complete and nothing left over. Raises PairError."""
     tensors = load_tensors(source)
     if foreign := sorted(name for name in tensors if not KNOWN.fullmatch(name)):
-        raise PairError(f"{source} has {len(foreign)} tensors that the project's own engine does not use, {foreign[0]} among them.")
+        unused = "{source} has {n} tensors that the project's own engine does not use, {one} among them."
+        raise PairError(Sentence(unused, source=source, n=len(foreign), one=foreign[0]))
     try:
         return Llama.from_tensors(d, tensors, dtype, device)
     except KeyError as error:
-        raise PairError(f"{source} lacks the tensor {error.args[0]}.") from None
+        raise PairError(Sentence("{source} lacks the tensor {name}.", source=source, name=error.args[0])) from None
     except RuntimeError as error:
-        raise PairError(
-            f"The weights of {source} cannot be loaded as its config.json implies ({' '.join(str(error).split())[:160]})."
-        ) from None
+        unlike = "The weights of {source} cannot be loaded as its config.json implies ({why})."
+        raise PairError(Sentence(unlike, source=source, why=" ".join(str(error).split())[:160])) from None

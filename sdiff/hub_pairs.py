@@ -22,6 +22,7 @@ from sdiff.hub_files import Source, config_of, end_ids, explained, load_model, l
 from sdiff.hub_llama import dimensions, fingerprint, load_llama
 from sdiff.hub_verifier import HubVerifier, longest
 from sdiff.registry import OWN, PAIRS, Entry
+from sdiff.sentence import Sentence, why
 from sdiff.verifier import Verifier
 
 
@@ -62,7 +63,8 @@ def parts(
     """What a `pairs.Pair` of the registry's pair `name` is made of; `verifier` and `drafter` replace the entry's. Raises PairError."""
     entry = PAIRS[name]
     if name == OWN and not (verifier and drafter):
-        raise PairError(f"The pair {OWN!r} is made of --verifier and of --drafter, a folder that `train-drafter` wrote: name both.")
+        half = "The pair {own!r} is made of --verifier and of --drafter, a folder that `train-drafter` wrote: name both."
+        raise PairError(Sentence(half, own=OWN))
     sources = Source.parse(verifier or entry.verifier), Source.parse(drafter or entry.drafter)
     wanted = Wanted(entry, *sources, where, dtype, bits, context, remote_code)
     progress("Checking the pair", None)
@@ -83,22 +85,23 @@ def load(wanted: Wanted, config: Any, progress: Progress) -> tuple[HubVerifier |
     try:
         plan = FAMILIES[wanted.entry.family](wanted, text, tokenizer)
     except (KeyError, TypeError, ValueError) as error:
-        raise PairError(f"{wanted.drafter} does not fit {wanted.verifier}: {_words(error)}.") from None
+        unfit = "{drafter} does not fit {verifier}: {why}."
+        raise PairError(Sentence(unfit, drafter=wanted.drafter, verifier=wanted.verifier, why=_words(error))) from None
     context = min(wanted.context, longest(text), plan.context)
     if context < 16:
-        raise PairError(f"A context of {context} tokens is too short to decode in. Choose --context 16 or more.")
+        raise PairError(Sentence("A context of {n} tokens is too short to decode in. Choose --context 16 or more.", n=context))
     check_memory(wanted, memory_needed(wanted, config, text, context, plan.parameters), memory_there(wanted.where))
-    progress(f"Loading {wanted.verifier}", None)
+    progress(Sentence("Loading {model}", model=wanted.verifier), None)
     if plan.open:
         verifier = plan.open(context)
     else:
         verifier = HubVerifier(load_model(wanted.verifier, wanted.where, wanted.dtype, bits=wanted.bits), context, plan.taps)
-    progress(f"Loading {wanted.drafter}", None)
+    progress(Sentence("Loading {model}", model=wanted.drafter), None)
     return verifier, plan.load(verifier), tokenizer, plan
 
 
 def _words(error: Exception) -> str:
-    return f"its config.json lacks {error}" if isinstance(error, KeyError) else str(error)
+    return Sentence("its config.json lacks {error}", error=str(error)) if isinstance(error, KeyError) else why(error)
 
 
 # ── families ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -113,7 +116,8 @@ def plan_dflash(wanted: Wanted, text: Any, _tokenizer: Any) -> Fit:
     agree("tokens in its vocabulary", raw.get("vocab_size", text.vocab_size), text.vocab_size)
     check_mask(c.mask_id, text.vocab_size)
     if c.block < 2 or not c.taps or max(c.taps) >= text.num_hidden_layers:
-        raise ValueError(f"it wants blocks of {c.block} tokens and layers {list(c.taps)} of a verifier with {text.num_hidden_layers}")
+        wants = "it wants blocks of {block} tokens and layers {taps} of a verifier with {n}"
+        raise ValueError(Sentence(wants, block=c.block, taps=str(list(c.taps)), n=text.num_hidden_layers))
     with torch.device("meta"):
         size = sum(p.numel() for p in DFlash(c).parameters())
 
@@ -134,7 +138,8 @@ def plan_sequence(wanted: Wanted, text: Any, tokenizer: Any) -> Fit:
     raw, options = raw_config(wanted.drafter), dict(wanted.entry.options)
     own = raw.get("model_type") not in NATIVE
     if own and not wanted.remote_code:
-        raise PairError(f"{wanted.drafter} brings code of its own. Read it, then allow it with --remote-code at a pinned commit.")
+        code = "{name} brings code of its own. Read it, then allow it with --remote-code at a pinned commit."
+        raise PairError(Sentence(code, name=wanted.drafter))
     config = config_of(wanted.drafter, remote_code=True) if own else native_config(raw)
     # a class is named for conversions, because AutoTokenizer would look for the code that their configuration mentions
     cls = None if own else PreTrainedTokenizerFast if wanted.drafter.has("tokenizer.json") else Qwen2TokenizerFast
@@ -162,7 +167,8 @@ def plan_dit(wanted: Wanted, text: Any, _tokenizer: Any) -> Fit:
     agree("tokens in its vocabulary and a mask", c.vocabulary, text.vocab_size + 1)
     kind = "uniform" if raw["model_type"].lower() == "duo" else "masked"
     if kind not in wanted.entry.noises:
-        raise ValueError(f"it was trained with {kind} noise, the pair is for {' or '.join(wanted.entry.noises)} noise")
+        known = {"kind": Sentence(kind), "noises": Sentence(" or ".join(wanted.entry.noises))}
+        raise ValueError(Sentence("it was trained with {kind} noise, the pair is for {noises} noise", **known))
     with torch.device("meta"):
         size = sum(p.numel() for p in DiT(c).parameters())
 
@@ -182,7 +188,7 @@ def plan_diffusion_gemma(wanted: Wanted, text: Any, tokenizer: Any) -> Fit:
 
     config = config_of(wanted.drafter)
     if config.model_type != "diffusion_gemma":
-        raise ValueError(f"its family is {config.model_type!r}, not diffusion_gemma")
+        raise ValueError(Sentence("its family is {kind!r}, not diffusion_gemma", kind=config.model_type))
     size = config.get_text_config().vocab_size
     agree("tokens in its vocabulary", size, text.vocab_size)
     check_tokens(tokenizer, load_tokenizer(wanted.drafter), size)
@@ -200,7 +206,7 @@ def plan_diffusion_gemma(wanted: Wanted, text: Any, tokenizer: Any) -> Fit:
 def plan_own(wanted: Wanted, text: Any, _tokenizer: Any) -> Fit:
     """Raises PairError where the drafter was trained for another verifier, and for verifiers that the project's own engine does not compute."""
     if wanted.bits:
-        raise ValueError("the project's own engine does not load weights in 4 or 8 bits, so leave out --bits")
+        raise ValueError(Sentence("the project's own engine does not load weights in 4 or 8 bits, so leave out --bits"))
     d, folder = dimensions(wanted.verifier, text), Path(wanted.drafter.repo)
     named = fingerprint(wanted.verifier, d)
     card, tensors = bundled.load(folder, bundled.NEEDED, named)
@@ -228,12 +234,13 @@ FAMILIES: dict[str, Callable[[Wanted, Any, Any], Fit]] = {
 
 def agree(what: str, drafter: int, verifier: int) -> None:
     if drafter != verifier:
-        raise ValueError(f"the drafter expects {drafter:,} {what}, the verifier has {verifier:,}")
+        apart = "the drafter expects {drafter:,} {what}, the verifier has {verifier:,}"
+        raise ValueError(Sentence(apart, drafter=drafter, what=Sentence(what), verifier=verifier))
 
 
 def check_mask(mask_id: int, size: int) -> None:
     if not 0 <= mask_id < size:
-        raise ValueError(f"the id of a masked position, {mask_id:,}, lies outside a vocabulary of {size:,}")
+        raise ValueError(Sentence("the id of a masked position, {id:,}, lies outside a vocabulary of {size:,}", id=mask_id, size=size))
 
 
 def check_tokens(verifier: Any, drafter: Any, size: int, sample: int = 256) -> None:
@@ -243,7 +250,8 @@ def check_tokens(verifier: Any, drafter: Any, size: int, sample: int = 256) -> N
     for i in range(0, known, max(1, known // sample)):
         ours, theirs = verifier.convert_ids_to_tokens(i), drafter.convert_ids_to_tokens(i)
         if i not in special and ours != theirs:
-            raise ValueError(f"the two vocabularies differ: token {i:,} is {ours!r} for the verifier and {theirs!r} for the drafter")
+            differ = "the two vocabularies differ: token {i:,} is {ours!r} for the verifier and {theirs!r} for the drafter"
+            raise ValueError(Sentence(differ, i=i, ours=ours, theirs=theirs))
 
 
 def memory_needed(wanted: Wanted, config: Any, text: Any, context: int, drafter_parameters: int) -> int:
@@ -270,7 +278,9 @@ def memory_there(where: torch.device | str) -> int:
 
 def check_memory(wanted: Wanted, needed: int, there: int) -> None:
     if needed > there:
-        raise PairError(
-            f"{wanted.verifier} with {wanted.drafter} needs about {needed / 1e9:,.1f} GB at {wanted.context:,} tokens of context; "
-            f"{there / 1e9:,.1f} GB are free. Take a smaller pair, --bits 4, or a smaller --context."
+        large = (
+            "{verifier} with {drafter} needs about {needed:,.1f} GB at {context:,} tokens of context; {there:,.1f} GB are free. "
+            "Take a smaller pair, --bits 4, or a smaller --context."
         )
+        known = {"verifier": wanted.verifier, "drafter": wanted.drafter, "context": wanted.context}
+        raise PairError(Sentence(large, **known, needed=needed / 1e9, there=there / 1e9))

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from sdiff.fetch import PairError
 from sdiff.hub_cache import RollbackCache
+from sdiff.sentence import Sentence
 from sdiff.verifier import ContextFull
 
 CHUNK = 512  # tokens per prefill pass: bounds the attention mask and the hidden states
@@ -30,7 +31,8 @@ class HubVerifier:
         self.model, self.context, self.length = model.requires_grad_(False).eval(), min(context, longest(config)), 0
         self.cache, self.taps, self.seen, self.hidden = RollbackCache(model.config, self.context), tuple(taps), 0, None
         if getattr(model, "_is_stateful", False) or model.config.is_encoder_decoder:
-            raise PairError(f"{config.model_type} is no decoder with a key/value cache: its state cannot be rolled back.")
+            encoder = "{model} is no decoder with a key/value cache: its state cannot be rolled back."
+            raise PairError(Sentence(encoder, model=config.model_type))
         self.embedding: Tensor = model.get_input_embeddings().weight
         self.head, self.vocabulary = model.get_output_embeddings(), config.vocab_size
         self.dtype: torch.dtype = self.embedding.dtype

@@ -32,6 +32,7 @@ from sdiff.policy import Banked, Worthwhile
 from sdiff.registry import BUNDLED, OWN, PAIRS
 from sdiff.request import NOISES, Request, RequestError
 from sdiff.sampling import Dice, Shape
+from sdiff.sentence import Sentence
 from sdiff.text import Prompts, Readable, TokenText
 from sdiff.trace import MASKED, Denoise, Emit, Event, Pieces, Run, Verdict, Verify
 from sdiff.verifier import ContextFull, Verifier
@@ -79,9 +80,8 @@ class Pair:
         """
         ids = self._prompts.encode(prompt, raw)
         if len(ids) > self.verifier.context - 1:
-            raise RequestError(
-                f"The prompt has {len(ids):,} tokens; this verifier reads at most {self.verifier.context - 1:,}. Shorten it."
-            )
+            long = "The prompt has {n:,} tokens; this verifier reads at most {most:,}. Shorten it."
+            raise RequestError(Sentence(long, n=len(ids), most=self.verifier.context - 1))
         return ids
 
     @cached_property
@@ -96,13 +96,13 @@ class Pair:
     def check(self, r: Request) -> None:
         """Raises RequestError for what this pair's drafter cannot do."""
         if not r.plain and r.noise not in self.noises:
-            raise RequestError(
-                f"This pair's drafter was trained with {' and '.join(self.noises)} noise, not {r.noise}. Choose that, or another pair."
-            )
+            untrained = "This pair's drafter was trained with {known} noise, not {asked}. Choose that, or another pair."
+            raise RequestError(Sentence(untrained, known=Sentence(" and ".join(self.noises)), asked=Sentence(r.noise)))
         if r.original and self.load_original is None:
             raise RequestError("This pair has one verifier only: switch “Verifier as published” off.")
         if not r.plain and 0 < self.most < r.gamma:
-            raise RequestError(f"This pair's drafter fills at most {self.most} positions per block, not {r.gamma}. Choose a smaller γ.")
+            wide = "This pair's drafter fills at most {most} positions per block, not {gamma}. Choose a smaller γ."
+            raise RequestError(Sentence(wide, most=self.most, gamma=r.gamma))
 
     def is_lossless(self, r: Request) -> bool:
         return r.plain or request.is_lossless(r.rule, r.leniency, r.proposal, r.steps, r.gamma)
@@ -128,8 +128,9 @@ class Pair:
                     known.update(fresh)
                     yield Pieces(pieces={t: texts.label(t) for t in fresh}, at=event.at)
                 yield event
-        except ContextFull as full:
-            raise RequestError(str(full)) from None
+        except ContextFull:
+            full = "The run does not fit into the verifier's context of {most:,} tokens. Shorten the prompt."
+            raise RequestError(Sentence(full, most=self.verifier.context)) from None
 
     def calibrate(self, tokens: int = 24) -> None:
         """Measure what one plainly decoded token takes here (median, milliseconds), for `plain_ms` in the machine of later runs."""
@@ -168,7 +169,7 @@ class Pair:
 
     def _settings(self, r: Request) -> dict[str, Any]:
         body = {k: v for k, v in asdict(r).items() if k != "prompt"}
-        return {**body, "native": "plain decoding" if r.plain else request.KNOBS[r.rule].native(r.leniency)}
+        return {**body, "native": Sentence("plain decoding") if r.plain else request.KNOBS[r.rule].native(r.leniency)}
 
 
 def make_drafter(denoiser: Denoiser, noise: str, proposal: str, shape: Shape) -> Drafter:
@@ -199,7 +200,8 @@ def _ids(event: Event) -> Iterator[int]:
 
 def machine(device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
     """Where a number was measured: device, threads, load, versions."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{platform.machine()} CPU, {os.cpu_count()} cores"
+    cores = Sentence("{kind} CPU, {n} cores", kind=platform.machine(), n=os.cpu_count())
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else cores
     versions = {package: importlib.metadata.version(package) for package in ("torch", "transformers")}
     return {"device": device.type, "name": name, "dtype": str(dtype).removeprefix("torch."), "threads": torch.get_num_threads(),
             "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None, **versions}  # fmt: skip
@@ -212,13 +214,13 @@ def choose(device: str, dtype: str) -> tuple[torch.device, torch.dtype]:
     except RuntimeError:
         chosen = None
     if chosen is None or chosen.type not in ("cpu", "cuda"):
-        raise PairError(f"Unknown device {device!r}; use auto, cpu or cuda.")
+        raise PairError(Sentence("Unknown device {device!r}; use auto, cpu or cuda.", device=device))
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise PairError("This torch sees no CUDA device. Use --device cpu, or install a CUDA build of torch.")
     native = torch.cuda.is_bf16_supported(including_emulation=False) if chosen.type == "cuda" else bf16_native()
     kind = ("bfloat16" if native else "float32") if dtype == "auto" else dtype
     if kind not in ("bfloat16", "float32"):
-        raise PairError(f"Unknown dtype {dtype!r}; use auto, bfloat16 or float32.")
+        raise PairError(Sentence("Unknown dtype {dtype!r}; use auto, bfloat16 or float32.", dtype=dtype))
     return chosen, getattr(torch, kind)
 
 
@@ -243,13 +245,13 @@ def load_pair(
     `compile`: the bundled pair's layers as native libraries (compiled.py); where that fails it goes on without, in a sentence.
     """
     if not 0 <= threads <= 256:
-        raise PairError(f"The number of threads must be from 0 to 256, not {threads}.")
+        raise PairError(Sentence("The number of threads must be from 0 to 256, not {threads}.", threads=threads))
     if name not in PAIRS:
-        raise PairError(f"There is no pair called {name!r}. Choose one of {', '.join(PAIRS)}.")
+        raise PairError(Sentence("There is no pair called {name!r}. Choose one of {known}.", name=name, known=", ".join(PAIRS)))
     torch.set_num_threads(threads or usable_cores())
     where, kind = choose(device, dtype)
     if compile and (name != BUNDLED or where.type != "cpu"):
-        raise PairError("Compiling (--compile) is for the bundled pair on a CPU. Leave it out.")
+        raise PairError(Sentence("Compiling (--compile) is for the bundled pair on a CPU. Leave it out."))
     if name != BUNDLED:
         from sdiff import hub_pairs  # needs more of transformers than the bundled pair does: seconds
 
@@ -258,7 +260,7 @@ def load_pair(
     if any(hub.get(part) for part in ("verifier", "drafter", "bits")):
         raise PairError("The bundled pair comes as it is: choose a hub pair (--pair) to replace its verifier or drafter.")
     if compile:
-        progress("Compiling the models (a minute, once per machine)", None)
+        progress(Sentence("Compiling the models (two minutes, once per machine)"), None)
         try:
             return load_bundled_pair(where, kind, progress, compile=compiled)
         except CompileError as error:
@@ -285,7 +287,7 @@ def load_bundled_pair(
 
     names = {
         "verifier": bundled.NAME,
-        "drafter": f"{len(network.sources)}-layer block denoiser",
+        "drafter": Sentence("{n}-layer block denoiser", n=len(network.sources)),
         "drafter_date": card["date"],
         "drafter_sha256": card["files"]["layer0.safetensors"]["sha256"][:12],
         "adapter": adapter[:12],

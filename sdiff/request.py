@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
+from sdiff.sentence import Sentence
+
 NOISES = ("masked", "uniform")
 
 # How a block is drawn, and so the law it is weighed with. "" in a request means the noise's default.
@@ -44,12 +46,12 @@ class Knob:
     symbol: str
     value: Callable[[float], float]
 
-    def native(self, leniency: float) -> str:
+    def native(self, leniency: float) -> Sentence:
         """The native setting in words, for example "ℓ = 0.8". Whether a run is lossless depends on more: `is_lossless`."""
         if leniency == 0 or not self.symbol:
-            return "λ = 0" if self.symbol else "λ unused"
+            return Sentence("λ = 0" if self.symbol else "λ unused")
         value = self.value(leniency)
-        return f"{self.symbol} = {value:.3g}" if value < 1e4 else f"{self.symbol} = all"
+        return Sentence("{symbol} = {value:.3g}" if value < 1e4 else "{symbol} = all", symbol=self.symbol, value=value)
 
 
 def _medusa_threshold(leniency: float) -> float:
@@ -95,7 +97,7 @@ KNOBS = {**RULES, **ADAPTIVE}
 
 
 class RequestError(ValueError):
-    """A request that cannot be served; the message is one sentence for the person who asked."""
+    """A request that cannot be served; the message is one sentence for the person who asked, a Sentence where values stand in it."""
 
 
 @dataclass(frozen=True)
@@ -127,17 +129,20 @@ class Request:
         if not isinstance(self.prompt, str):
             raise RequestError("The prompt must be text.")
         if len(self.prompt) > MAX_PROMPT_CHARACTERS:
-            raise RequestError(f"The prompt has {len(self.prompt):,} characters; the most is {MAX_PROMPT_CHARACTERS:,}. Shorten it.")
+            long = "The prompt has {n:,} characters; the most is {most:,}. Shorten it."
+            raise RequestError(Sentence(long, n=len(self.prompt), most=MAX_PROMPT_CHARACTERS))
         for name, choices in (("noise", NOISES), ("rule", (*KNOBS,)), ("proposal", ("", *PROPOSALS))):
             if getattr(self, name) not in choices:
-                raise RequestError(f"Unknown {name} {_shown(getattr(self, name))}; choose one of {', '.join(filter(None, choices))}.")
+                values = {"name": Sentence(name), "given": _shown(getattr(self, name)), "known": ", ".join(filter(None, choices))}
+                raise RequestError(Sentence("Unknown {name} {given}; choose one of {known}.", **values))
         try:
             self.prompt.encode()
         except UnicodeEncodeError:
             raise RequestError("The prompt contains half a character (a lone surrogate). Type or paste it again.") from None
         for f in fields(self):
             if f.type == "bool" and not isinstance(getattr(self, f.name), bool):
-                raise RequestError(f"{f.name.capitalize()} must be true or false, not {_shown(getattr(self, f.name))}.")
+                given = _shown(getattr(self, f.name))
+                raise RequestError(Sentence("{name} must be true or false, not {given}.", name=field_name(f.name), given=given))
             if f.name in LIMITS:
                 object.__setattr__(self, f.name, _checked(f.name, getattr(self, f.name), whole=f.type == "int"))
         if not self.proposal:
@@ -151,19 +156,25 @@ def _checked(name: str, value: object, whole: bool) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not low <= number <= high or (whole and number != int(number)):
-        kind = "a whole number" if whole else "a number"
-        raise RequestError(f"{name.replace('_', ' ').capitalize()} must be {kind} from {low:,.16g} to {high:,.16g}, not {_shown(value)}.")
+        kind = Sentence("a whole number" if whole else "a number")
+        outside = "{name} must be {kind} from {low:,.16g} to {high:,.16g}, not {given}."
+        raise RequestError(Sentence(outside, name=field_name(name), kind=kind, low=low, high=high, given=_shown(value)))
     return int(number) if whole else number
+
+
+def field_name(name: str) -> Sentence:
+    """A field as a sentence begins with it."""
+    return Sentence(name.replace("_", " ").capitalize())
 
 
 def _shown(value: object) -> str:
     """A value somebody sent, short enough for a sentence."""
     if value is None or value == "":
-        return "empty"
+        return Sentence("empty")
     try:
         return repr(str(value)[:40])
     except ValueError:  # Python refuses to print integers of thousands of digits
-        return "a number of thousands of digits"
+        return Sentence("a number of thousands of digits")
 
 
 def is_lossless(rule: str, leniency: float, proposal: str, steps: int, gamma: int) -> bool:

@@ -19,6 +19,7 @@ SOURCES = {
 
 # A module or package may import from lower levels only; modules of one package also from each other.
 LEVELS = {
+    "sentence": -1,
     "trace": 0, "request": 0, "registry": 0, "fetch": 0, "limits": 0, "tasks": 0,
     "hub_cache": 1, "hub_files": 1, "sampling": 1, "noise": 1, "layers": 1, "text": 1, "measures": 1, "frontier": 1, "exactness": 1,
     "acceptance": 2, "network": 2, "verifier": 2, "compiled": 2,
@@ -33,7 +34,7 @@ LEVELS = {
 }  # fmt: skip
 FORBIDDEN = {
     "decode": {"sdiff.pairs", "sdiff.drafters", "sdiff.verifier", "sdiff.bundled", "sdiff.network"},
-    "acceptance": {"sdiff.verifier", "sdiff.network", "sdiff.layers", "transformers"},
+    "sentence": {"torch"}, "acceptance": {"sdiff.verifier", "sdiff.network", "sdiff.layers", "transformers"},
     "trace": {"torch"}, "measures": {"torch"}, "request": {"torch"}, "registry": {"torch"}, "limits": {"torch"}, "exactness": {"torch"}, "fetch": {"torch"},
     "drafters": {"sdiff.acceptance"}, "tasks": {"torch", "transformers"},
     "verifier": {"sdiff.drafters", "sdiff.network", "transformers"},
@@ -120,7 +121,7 @@ def test_the_light_modules_load_without_torch():
     """Also through others: recordings open, requests are refused and the file is fetched before torch is imported."""
     light = [
         f"sdiff.{name}"
-        for name in ("trace", "request", "registry", "limits", "exactness", "measures", "fetch", "cli", "__main__")
+        for name in ("sentence", "trace", "request", "registry", "limits", "exactness", "measures", "fetch", "cli", "__main__")
         if f"sdiff.{name}" in SOURCES
     ]
     program = f"import sys, importlib\nfor m in {light}: importlib.import_module(m)\nprint([m for m in ('torch', 'transformers', 'gradio') if m in sys.modules])"

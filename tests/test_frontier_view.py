@@ -8,6 +8,7 @@ import csv
 import gzip
 import json
 import math
+import re
 import shutil
 import subprocess
 import threading
@@ -34,7 +35,7 @@ from sdiff.ui.assets import read
 from sdiff.ui.components import FRONTIER_SCRIPTS, static
 from sdiff.ui.engine import Engine
 from sdiff.ui.frontier_api import frontier_json, recommend_json
-from sdiff.ui.frontier_data import Look, asked, payload, picked
+from sdiff.ui.frontier_data import Look, asked, payload, picked, sentence
 from sdiff.ui.frontier_view import build_frontier
 from sdiff.ui.measuring import Sweep
 from sdiff.ui.own_runs import OwnRuns, own_run
@@ -301,6 +302,27 @@ def test_the_answer_is_the_chooser_s(measurements):
     nothing = json.loads(asked(measurements, Look("reasoning", aim="speed", bound=99)))
     assert nothing["best"] is None
     assert every[nothing["nearest"]].speed == max(p.speed for p in every)
+
+
+def test_names_and_reasons_are_in_the_pages_language(measurements, monkeypatch):
+    said = strings.load("de")["SAID"]
+    monkeypatch.setattr(strings, "SAID", said)
+    monkeypatch.setattr(strings, "RECOGNISED", strings.recognised(said))
+    data = drawn(measurements, Look("reasoning", aim="speed", bound=1.5))
+    names = {p["name"] for p in data["main"]["points"]}
+    assert "einfaches Dekodieren" in names
+    assert any(name.startswith("gleichverteilt, S = ") for name in names)
+    assert not any(re.search("plain|masked|uniform", name) for name in names)
+    for answer in (data["answer"], json.loads(asked(measurements, Look("reasoning", aim="quality", bound=0.3)))):
+        assert answer["rejected"]
+        assert all(
+            re.match("Qualität|Geschwindigkeit", why) and not re.search("below|against|overlap|though", why)
+            for _, why in answer["rejected"]
+        )
+    assert picked(measurements, list(Setting("reasoning").key())).sentence
+    with pytest.raises(ValueError, match="unknown task x; there are") as error:
+        measurements.chart("x")
+    assert sentence(error.value) == "unbekannte Aufgabenart x; es gibt reasoning, coding, chat"
 
 
 @pytest.mark.parametrize(

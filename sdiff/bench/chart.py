@@ -23,6 +23,7 @@ from sdiff.bench.store import MACHINE, Store, by_setting
 from sdiff.frontier import KNOBS, Choice, Point, choose, draws, gain, only, probability_on_front, staircase
 from sdiff.request import DEFAULT_PROPOSAL, NOISES
 from sdiff.request import KNOBS as RULES
+from sdiff.sentence import Sentence, why
 from sdiff.tasks import TASKS
 
 FEW = 3  # timed prompts below which a speed has no interval
@@ -87,7 +88,7 @@ def chosen(every: Iterable[Point], noise: str, rule: str) -> list[Point]:
 def name_of(p: Point) -> str:
     """A point in a few words, with what sets it apart from the grid."""
     extra = [f"γ = {p.gamma}"] * (p.gamma != GAMMA) + [p.proposal] * (p.proposal != DEFAULT_PROPOSAL.get(p.noise))
-    return ", ".join([p.name, *extra]) if p.steps else p.name
+    return Sentence("{name}, {extra}", name=p.name, extra=", ".join(extra)) if p.steps and extra else p.name
 
 
 def bare(setting: Setting) -> Point:
@@ -180,7 +181,7 @@ class Measurements:
         try:
             self.stores[True] = Store(self.folders[True])
         except ValueError as error:
-            self.problem = str(error)
+            self.problem = why(error)
         self.models, self._stamp = self._name_models(), stamp
 
     def places(self) -> list[Place]:
@@ -246,9 +247,9 @@ class Measurements:
     def chart(self, task: str, noise: str = "", rule: str = "tv", place: str = "") -> dict[str, Any]:
         """Everything to draw: the points of a machine, and over them those measured here, if that is another one."""
         if task not in TASKS:
-            raise ValueError(f"unknown task {task}; there are {', '.join(TASKS)}")
+            raise ValueError(Sentence("unknown task {task}; there are {known}", task=task, known=", ".join(TASKS)))
         if noise not in ("", *NOISES) or rule not in ("", *RULES):
-            raise ValueError("unknown noise or rule")  # also bounds what is kept
+            raise ValueError(Sentence("unknown noise or rule"))  # also bounds what is kept
         state, here = self.state(), self.place(place)
         base = {
             "task": task,

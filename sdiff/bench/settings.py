@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sdiff.request import DEFAULT_PROPOSAL, NOISES
+from sdiff.sentence import Sentence
 from sdiff.tasks import TASKS
 
 GAMMA = 8
@@ -37,10 +38,10 @@ class Setting:
         object.__setattr__(self, "proposal", self.proposal or DEFAULT_PROPOSAL.get(self.noise, ""))
 
     @property
-    def name(self) -> str:
-        if not self.noise:
-            return f"{self.task}, plain decoding"
-        return f"{self.task}, {self.noise} {self.proposal}, S = {self.steps}, {self.rule} λ = {self.leniency:g}, γ = {self.gamma}"
+    def name(self) -> Sentence:
+        known = {**asdict(self), "task": Sentence(self.task), "noise": Sentence(self.noise)}
+        drafted = "{task}, {noise} {proposal}, S = {steps}, {rule} λ = {leniency:g}, γ = {gamma}"
+        return Sentence(drafted if self.noise else "{task}, plain decoding", **known)
 
     def key(self) -> tuple[Any, ...]:
         return tuple(asdict(self).values())

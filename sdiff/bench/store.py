@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from sdiff.bench.settings import FIELDS, Setting
+from sdiff.sentence import Sentence, why
 
 SCHEMA = 1
 MACHINE = ("device", "name", "dtype", "threads", "compiled")  # what must be the same for two timings to stand beside each other
@@ -35,10 +36,11 @@ class Store:
             if (folder / "about.json").exists():
                 self.about = json.loads((folder / "about.json").read_text())
             if self.about["schema"] != SCHEMA:
-                raise ValueError(f"schema {self.about['schema']}, this version reads {SCHEMA}")
+                raise ValueError(Sentence("schema {schema}, this version reads {known}", schema=self.about["schema"], known=SCHEMA))
             self.tables = {name: self._read(folder / f"{name}.csv.gz", figures) for name, figures in PASSES.items()}
         except (OSError, EOFError, zlib.error, ValueError, LookupError, TypeError) as error:
-            raise ValueError(f"The measurements in {folder.name} cannot be read ({error}). Move them away, or restore them.") from None
+            unread = "The measurements in {folder} cannot be read ({error}). Move them away, or restore them."
+            raise ValueError(Sentence(unread, folder=folder.name, error=why(error))) from None
 
     @staticmethod
     def _read(path: Path, figures: tuple[str, ...]) -> pd.DataFrame:
@@ -102,7 +104,8 @@ class Store:
 
 def arithmetic(run: dict[str, Any]) -> str:
     """The numbers a run computed with, and whether its layers were compiled."""
-    return f"{run.get('dtype', '?')}{', compiled' if run.get('compiled') else ''}"
+    dtype = run.get("dtype", "?")
+    return Sentence("{dtype}, compiled", dtype=dtype) if run.get("compiled") else dtype
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -38,7 +38,7 @@ def player_parts() -> tuple[str, str, str, dict[str, Any]]:
     css = states.palette_css(".sd") + read("player/player.css")
     props = {
         "states": states.as_props(),
-        "words": {**strings.PLAYER, "captions": strings.CAPTIONS, "card": strings.CARD},
+        "words": {**strings.PLAYER, "captions": strings.CAPTIONS, "card": strings.CARD, "written": strings.RECOGNISED},
         "keys": strings.KEYS,
         "cycle": 0,
     }

@@ -94,10 +94,10 @@ class Engine:
             self._pair = self._load(self._progress)
         except Exception as error:  # shown to every visitor; the page stays up with the recorded run
             log.error("loading failed: %s", error, exc_info=not isinstance(error, PairError))
-            self.error = str(error) or strings.UNEXPECTED.format(kind=type(error).__name__)
+            self.error = strings.said(error) or strings.UNEXPECTED.format(kind=type(error).__name__)
 
     def _progress(self, what: str, fraction: float | None = None) -> None:
-        what = what.rstrip(" .…")
+        what = strings.said(what).rstrip(" .…")
         self.what = what if fraction is None else f"{what}, {fraction:.0%}"
 
     def stream(self, request: Request) -> Iterator[Event]:

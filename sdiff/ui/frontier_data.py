@@ -49,7 +49,7 @@ def payload(measurements: Measurements, look: Look, own: list[OwnRun]) -> str:
         chart = measurements.chart(look.task, look.noise, look.rule, look.place)
         drawn = {key: chart[key] for key in ("task", "noise", "rule", "place", "graded", "main", "mine")}
         said = {"notes": notes(chart), "missing": missing(chart), "where": where(chart), "answer": question(measurements, look, chart)}
-        return script_json({**drawn, **said, "own": placed(own, chart)})
+        return script_json(strings.all_said({**drawn, **said, "called": strings.FRONTIER_TASKS[look.task], "own": placed(own, chart)}))
     except Exception as error:
         return script_json({"broken": strings.FRONTIER_BROKEN.format(error=sentence(error))})
 
@@ -58,7 +58,8 @@ def asked(measurements: Measurements, look: Look) -> str:
     """JSON for the component's `answer`, when only the question changed."""
     try:
         chart = measurements.chart(look.task, look.noise, look.rule, look.place)
-        return script_json({**question(measurements, look, chart), "of": [chart[key] for key in ("task", "noise", "rule", "place")]})
+        answer = strings.all_said(question(measurements, look, chart))
+        return script_json({**answer, "of": [chart[key] for key in ("task", "noise", "rule", "place")]})
     except Exception as error:
         return script_json({"say": strings.FRONTIER_BROKEN.format(error=sentence(error))})
 
@@ -66,7 +67,7 @@ def asked(measurements: Measurements, look: Look) -> str:
 def sentence(error: Exception) -> str:
     """What a visitor reads about an error; what nobody foresaw goes to the log."""
     if isinstance(error, ValueError) and type(error) is ValueError:
-        return str(error)
+        return strings.said(error)
     log.error("the frontier failed", exc_info=error)
     return strings.UNEXPECTED.format(kind=type(error).__name__) + "."
 
@@ -88,14 +89,14 @@ def missing(chart: dict[str, Any]) -> str:
 def notes(chart: dict[str, Any]) -> list[str]:
     """Sentences under the headline: the joint setting on fresh problems, and what was left out."""
     lines = [
-        strings.FRONTIER_JOINT.format(**{**row, **{k: f"{row[k]:.2f}" for k in ("ratio", "low", "high")}}, noise=strings.FRONTIER_NOISES[noise],
+        strings.FRONTIER_JOINT.format(**{**strings.all_said(row), **{k: f"{row[k]:.2f}" for k in ("ratio", "low", "high")}}, noise=strings.FRONTIER_NOISES[noise],
                                       difference=f"{row['quality_difference']:+.3f}")
         for noise, row in chart["joint"].items() if math.isfinite(row["low"])
     ]  # fmt: skip
     if left := sum(one["left_out"] for one in (chart["main"], chart["mine"]) if one):
         lines.append(strings.FRONTIER_LEFT_OUT.format(n=left))
     if chart["problem"]:
-        lines.append(strings.FRONTIER_OWN_BROKEN.format(error=chart["problem"]))
+        lines.append(strings.FRONTIER_OWN_BROKEN.format(error=strings.said(chart["problem"])))
     return lines
 
 
@@ -108,7 +109,7 @@ def where(chart: dict[str, Any]) -> list[str]:
     if points and chart["quality_runs"]:
         run = chart["quality_runs"][-1]
         dates = span(sorted({str(r.get("date", "?")) for r in chart["quality_runs"]}))
-        known = {key: run.get(key, "?") for key in ("temperature", "seed", "name")}
+        known = {key: strings.read(run.get(key, "?")) for key in ("temperature", "seed", "name")}
         lines.append(strings.FRONTIER_WHERE_QUALITY.format(**known, date=dates, n=span([p["n"] for p in points])))
     if lines:
         lines.append(
@@ -120,10 +121,7 @@ def where(chart: dict[str, Any]) -> list[str]:
 def _speed_of(run: dict[str, Any], layer: dict[str, Any]) -> str:
     rows = [*layer["points"], *layer["alone"]]
     loads = [row["load"] for row in layer["points"] if row["load"] is not None]
-    known = {key: run.get(key, "?") for key in (*MACHINE, "torch", "date")}
-    return strings.FRONTIER_WHERE.format(
-        **{**known, "dtype": arithmetic(run)}, load=max(loads, default="?"), timed=span([row["timed"] for row in rows])
-    )
+    return strings.FRONTIER_WHERE.format(**_place(run), load=max(loads, default="?"), timed=span([row["timed"] for row in rows]))
 
 
 def span(values: list[Any]) -> str:
@@ -146,8 +144,13 @@ def question(measurements: Measurements, look: Look, chart: dict[str, Any]) -> d
 
 
 def place_label(place: Place) -> str:
-    known = {key: place.run.get(key, "?") for key in ("name", "threads", "date")}
-    return (strings.FRONTIER_PLACE_OWN if place.own else strings.FRONTIER_PLACE).format(**known, dtype=arithmetic(place.run))
+    return (strings.FRONTIER_PLACE_OWN if place.own else strings.FRONTIER_PLACE).format(**_place(place.run))
+
+
+def _place(run: dict[str, Any]) -> dict[str, str]:
+    """Where a run was timed, by the names that the sentences about it use."""
+    known = {key: strings.read(run.get(key, "?")) for key in (*MACHINE, "torch", "date")}
+    return {**known, "dtype": strings.said(arithmetic(run))}
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,7 @@ def picked(measurements: Measurements, key: Any) -> Picked:
             **{name: head.settings[name] for name in ("seed", "max_tokens", *SAMPLING) if name in head.settings},
         }
     words = ("shown" if trace else "silent") if setting.noise else ("plain" if trace else "plainSilent")
-    return Picked(strings.FRONTIER_PICK[words].format(name=setting.name), values=values, trace=trace)
+    return Picked(strings.FRONTIER_PICK[words].format(name=strings.said(setting.name)), values=values, trace=trace)
 
 
 def recorded(measurements: Measurements, setting: Setting) -> Any:

@@ -92,7 +92,7 @@ def _controls() -> dict[str, Any]:
     with gr.Row():
         c["task"] = gr.Radio([(strings.FRONTIER_TASKS[task], task) for task in TASKS], value=TASKS[0], **labels("task"))
         c["noise"] = gr.Radio([(label, noise) for noise, label in strings.FRONTIER_NOISES.items()], value="", **labels("noise"))
-        rules = [*((KNOBS[rule].label, rule) for rule in RULES), (strings.FRONTIER_EVERYTHING, "")]
+        rules = [*((strings.said(KNOBS[rule].label), rule) for rule in RULES), (strings.FRONTIER_EVERYTHING, "")]
         c["rule"] = gr.Dropdown(rules, value=RULES[0], **labels("rule"))
         c["place"] = gr.Dropdown([(strings.FRONTIER_NO_PLACE, "")], value="", **labels("place"))
     with gr.Row():

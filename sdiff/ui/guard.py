@@ -7,6 +7,8 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from sdiff.ui import strings
+
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -38,20 +40,20 @@ class Guard:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         if scope["path"].startswith(UPLOADS):
-            return await _refuse(send, 404, "Uploads are off.")
+            return await _refuse(send, 404, strings.GUARD["uploads"])
         if scope["method"] != "POST":
             return await self.app(scope, receive, send)
         headers = {k.decode("latin1").lower(): v.decode("latin1") for k, v in scope["headers"]}
         declared = headers.get("content-length", "0")
         if not declared.isdigit() or int(declared) > self.max_body:
-            return await _refuse(send, 413, "The request is too large.")
+            return await _refuse(send, 413, strings.GUARD["large"])
         kind = next((i for i, paths in enumerate((METERED, QUICK)) if scope["path"].startswith(paths)), None)
         if kind is not None and not self._admit(_client(scope, headers), quick=bool(kind)):
-            return await _refuse(send, 429, "Too many requests; please wait a moment.")
+            return await _refuse(send, 429, strings.GUARD["many"])
         try:
             await self.app(scope, self._capped(receive), send)
         except BodyTooLarge:
-            await _refuse(send, 413, "The request is too large.")
+            await _refuse(send, 413, strings.GUARD["large"])
 
     def _capped(self, receive: Receive) -> Receive:
         seen = 0

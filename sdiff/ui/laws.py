@@ -20,13 +20,14 @@ WORDS = strings.THEORY
 FEWEST, MOST = 2, 8
 LONGEST_TEXT, LONGEST_LABEL = 2000, 24
 
+TOKENS = tuple(WORDS["tokens"])  # of every example
 # name -> (tokens, p, q); the names are strings.THEORY["presets"]
 PRESETS = {
-    "agree": (("sat", "lay", "slept", "ran"), (0.5, 0.25, 0.15, 0.1), (0.45, 0.3, 0.15, 0.1)),
-    "disagree": (("sat", "lay", "slept", "ran"), (0.5, 0.3, 0.15, 0.05), (0.1, 0.25, 0.25, 0.4)),
-    "sure": (("sat", "lay", "slept", "ran"), (0.4, 0.3, 0.2, 0.1), (0.94, 0.03, 0.02, 0.01)),
-    "disjoint": (("sat", "lay", "slept", "ran"), (0.6, 0.4, 0.0, 0.0), (0.0, 0.0, 0.7, 0.3)),
-    "missing": (("sat", "lay", "slept", "ran"), (0.3, 0.3, 0.2, 0.2), (0.5, 0.5, 0.0, 0.0)),
+    "agree": (TOKENS, (0.5, 0.25, 0.15, 0.1), (0.45, 0.3, 0.15, 0.1)),
+    "disagree": (TOKENS, (0.5, 0.3, 0.15, 0.05), (0.1, 0.25, 0.25, 0.4)),
+    "sure": (TOKENS, (0.4, 0.3, 0.2, 0.1), (0.94, 0.03, 0.02, 0.01)),
+    "disjoint": (TOKENS, (0.6, 0.4, 0.0, 0.0), (0.0, 0.0, 0.7, 0.3)),
+    "missing": (TOKENS, (0.3, 0.3, 0.2, 0.2), (0.5, 0.5, 0.0, 0.0)),
 }
 
 

@@ -182,7 +182,7 @@ def _sentence(error: Exception | None) -> str:
     if error is None:
         return ""
     if isinstance(error, RequestError):
-        return str(error)
+        return strings.said(error)
     log.error("a run failed", exc_info=error)
     return strings.UNEXPECTED.format(kind=type(error).__name__)
 

@@ -48,7 +48,7 @@ def name(run: Run) -> str:
     """The settings of a run in a few words."""
     if run.settings.get("plain"):
         return strings.PLAIN_NAME
-    known = {key: run.settings.get(key, "?") for key in ("noise", "steps", "rule", "native", "proposal")}
+    known = {key: strings.read(run.settings.get(key, "?")) for key in ("noise", "steps", "rule", "native", "proposal")}
     known["law"] = strings.PLAYER["lossless" if run.lossless else "lossy"]
     return strings.RUN_NAME.format(**known)
 

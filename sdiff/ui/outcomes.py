@@ -18,6 +18,7 @@ from sdiff.request import RULES
 from sdiff.theory import Position, position
 from sdiff.ui import strings
 from sdiff.ui.laws import Laws
+from sdiff.ui.strings import said
 
 WORDS = strings.THEORY
 SMOOTH = tuple(i / 10 for i in range(11))  # leniencies of a rule's curve
@@ -60,7 +61,9 @@ def picture(laws: Laws, rule: str, leniency: float) -> dict[str, Any]:
         "tokens": list(laws.tokens), "whole": laws.whole, "rule": rule, "leniency": leniency, **{name: values.tolist() for name, values in per_token.items()},
         "facts": {"accept": now["accept"], "tv": tv(p, q), "bias": now["bias"], "kl": now["kl"] if math.isfinite(now["kl"]) else None,
                   "below": now["below"], "strict": then["accept"]},
-        "setting": WORDS["setting"].format(rule=RULES[rule].label, native=RULES[rule].native(leniency), help=RULES[rule].help),
+        "setting": WORDS["setting"].format(
+            rule=said(RULES[rule].label), native=said(RULES[rule].native(leniency)), help=said(RULES[rule].help)
+        ),
         "sentence": _changes(laws, at, now, then),
     }  # fmt: skip
 
@@ -94,7 +97,7 @@ def chart(laws: Laws, rule: str, leniency: float) -> dict[str, Any]:
     lines, rows = curves(laws), []
     for name, knob in RULES.items():
         at, furthest = measures(laws, make_rule(name, leniency)), max(below for *_, below in lines[name])
-        rows.append({"rule": name, "label": knob.label, "native": knob.native(leniency), "accept": at["accept"], "bias": at["bias"],
+        rows.append({"rule": name, "label": said(knob.label), "native": said(knob.native(leniency)), "accept": at["accept"], "bias": at["bias"],
                      "below": at["below"] if at["below"] > EQUAL else 0.0, "furthest": furthest})  # fmt: skip
     on = [row["label"] for row in rows if not row["furthest"]]
     off = [WORDS["off_by"].format(rule=row["label"], by=f"{row['furthest']:.3f}") for row in rows if row["furthest"]]

@@ -105,7 +105,8 @@ def _controls(
 
     c: dict[str, Any] = {}
     c["prompt"] = gr.Textbox(prompt, max_length=MAX_PROMPT_CHARACTERS, lines=3, max_lines=8, **labels("prompt"))
-    gr.Examples([[text] for text in strings.EXAMPLES.values()], c["prompt"], example_labels=list(strings.EXAMPLES), label="")
+    names = [strings.EXAMPLE_NAMES[name] for name in strings.EXAMPLES]
+    gr.Examples([[text] for text in strings.EXAMPLES.values()], c["prompt"], example_labels=names, label=strings.TRY)
     with gr.Row():
         run = gr.Button(strings.RUN, variant="primary", elem_id="run", min_width=90)
         stop = gr.Button(strings.STOP, interactive=False, elem_id="stop", min_width=90)
@@ -114,9 +115,9 @@ def _controls(
     gr.Markdown(strings.NEXT_RUN)
     c["noise"] = gr.Radio([(strings.NOISE_LABELS[n], n) for n in noises], value=noises[0], **labels("noise"))
     c["steps"], c["leniency"] = slider("steps", 1), slider("leniency", 0.01)
-    c["rule"] = gr.Dropdown([(knob.label, name) for name, knob in KNOBS.items()], value=Request.rule, **labels("rule"))
+    c["rule"] = gr.Dropdown([(strings.said(knob.label), name) for name, knob in KNOBS.items()], value=Request.rule, **labels("rule"))
     native = line(elem_id="native")
-    proposals = [(strings.PROPOSAL_DEFAULT, ""), *((f"{name}: {text}", name) for name, text in PROPOSALS.items())]
+    proposals = [(strings.PROPOSAL_DEFAULT, ""), *((f"{name}: {strings.said(text)}", name) for name, text in PROPOSALS.items())]
     c["proposal"] = gr.Dropdown(proposals, value="", **labels("proposal"))
     law = line(elem_id="law")
     c["gamma"], c["temperature"] = slider("gamma", 1), slider("temperature", 0.05)
@@ -151,7 +152,7 @@ def _wire_runs(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.B
             try:
                 request = Request(**dict(zip(controls, values, strict=True)), plain=plain)
             except RequestError as error:
-                yield *_shown(Update("bad", str(error))), gr.skip()
+                yield *_shown(Update("bad", strings.said(error))), gr.skip()
                 return
             async with aclosing(visitors.run(page.session_hash or "", request)) as updates:
                 enable: Any = gr.update(interactive=True)  # from here on there is something to stop
@@ -172,7 +173,7 @@ def _wire_race(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.B
         try:
             request = Request(**dict(zip(controls, values, strict=True)))
         except RequestError as error:
-            yield gr.skip(), f"bad:{error}", gr.skip()
+            yield gr.skip(), f"bad:{strings.said(error)}", gr.skip()
             return
         enable: Any = gr.update(interactive=True)
         async with aclosing(run_race(visitors, page.session_hash or "", request)) as updates:
@@ -229,9 +230,9 @@ def _note(*values: Any) -> tuple[str, str]:
     try:
         r = Request(prompt="", **dict(zip(WEIGHED, values, strict=True)))
     except RequestError as error:
-        return f"bad:{error}", "bad:"
+        return f"bad:{strings.said(error)}", "bad:"
     exact = is_lossless(r.rule, r.leniency, r.proposal, r.steps, r.gamma)
-    native = strings.NATIVE.format(native=KNOBS[r.rule].native(r.leniency), help=KNOBS[r.rule].help)
+    native = strings.NATIVE.format(native=strings.said(KNOBS[r.rule].native(r.leniency)), help=strings.said(KNOBS[r.rule].help))
     return f"note:{native}", f"good:{strings.LOSSLESS}" if exact else f"busy:{strings.LOSSY}"
 
 

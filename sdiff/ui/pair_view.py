@@ -19,6 +19,7 @@ def told(engine: Engine, pair: str) -> str:
     """The line's value. `pair`: the registry's name of what is, or will be, loaded."""
     entry = PAIRS[pair]
     known: dict[str, Any] = {"verifier": entry.verifier, "drafter": entry.drafter, "noises": entry.noises, **engine.about()}
+    known = {key: strings.said(value) if isinstance(value, str) else value for key, value in known.items()}
     known["noises"] = ", ".join(strings.NOISE_LABELS[noise] for noise in known["noises"])
     state = "loaded" if engine.ready else "failed" if engine.error else "loading"
     return f"note:{strings.PAIR[state].format(**known)}"

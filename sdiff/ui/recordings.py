@@ -42,7 +42,7 @@ def stored(folder: Path = RECORDED) -> Iterator[tuple[str, Trace]]:
 def title(name: str, trace: Trace) -> str:
     """What a list of runs says about one."""
     s = trace.events[0].settings
-    how = strings.PLAIN_NAME if s.get("plain") else f"{s.get('noise')}, S = {s.get('steps')}, {s.get('native')}"
+    how = strings.PLAIN_NAME if s.get("plain") else f"{strings.read(s.get('noise'))}, S = {s.get('steps')}, {strings.read(s.get('native'))}"
     return f"{strings.RECORDINGS.get(name, name)}: {how}"
 
 

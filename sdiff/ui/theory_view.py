@@ -46,7 +46,9 @@ def build_theory(stage: gr.HTML | None = None) -> Theory:
     with gr.Row(elem_id="theory-presets"):
         presets = {name: gr.Button(label, size="sm", min_width=120, elem_id=f"theory-{name}") for name, label in WORDS["presets"].items()}
     with gr.Row(elem_id="theory-controls"):
-        rule = gr.Dropdown([(knob.label, name) for name, knob in RULES.items()], value=RULE, **_labels(WORDS, "rule", "theory-rule"))
+        rule = gr.Dropdown(
+            [(strings.said(knob.label), name) for name, knob in RULES.items()], value=RULE, **_labels(WORDS, "rule", "theory-rule")
+        )
         leniency = gr.Slider(0, 1, LENIENCY, step=0.01, **_labels(WORDS, "leniency", "theory-leniency"))
     with gr.Accordion(WORDS["own"], open=False, elem_id="theory-own"):
         own = _own_laws(stage is not None)
@@ -252,11 +254,11 @@ def _enumerate(*values: Any) -> Answer:
         setting = Setting(**dict(zip((*FIELDS, "rule", "leniency"), values, strict=True)))
         rows = enumerated(setting)
     except RequestError as error:
-        return gr.skip(), f"bad:{error}"
+        return gr.skip(), f"bad:{strings.said(error)}"
     table = {"rows": [_row(row) for row in rows]}
     done = EXACT["done"].format(
         rows=len(rows), ms=f"{sum(row.ms for row in rows):,.0f}", passes=f"{setting.passes:,}",
-        rule=RULES[setting.rule].label, native=RULES[setting.rule].native(setting.leniency),
+        rule=strings.said(RULES[setting.rule].label), native=strings.said(RULES[setting.rule].native(setting.leniency)),
     )  # fmt: skip
     return script_json(table), f"good:{done}"
 
@@ -265,4 +267,4 @@ def _row(row: Any) -> dict[str, Any]:
     """A row in the page's words. A proposal that is biased in general may be exact for one table: that is said, not hidden."""
     exact = row.distance < EQUAL
     verdict = "yes" if row.claimed and exact else "lucky" if exact else "no"
-    return {**vars(row), "noise": strings.NOISE_LABELS[row.noise], "help": PROPOSALS[row.proposal], "verdict": verdict}
+    return {**vars(row), "noise": strings.NOISE_LABELS[row.noise], "help": strings.said(PROPOSALS[row.proposal]), "verdict": verdict}

@@ -99,7 +99,7 @@ function drawChart(points) {
   const narrow = element.offsetWidth < 560;
   const { data: traces, layout } = figure(data, answer, { words, colours: colours(), narrow, coarse, ringed, any: points.length > 0 });
   const bounds = (key, pick) => times(points.length ? pick(...points.map((p) => p[key])) : NaN);
-  box.setAttribute("aria-label", fill(words.picture, { n: points.length, task: data.task, slow: bounds("speed", Math.min), fast: bounds("speed", Math.max), low: bounds("quality", Math.min), high: bounds("quality", Math.max) }));
+  box.setAttribute("aria-label", fill(words.picture, { n: points.length, task: data.called, slow: bounds("speed", Math.min), fast: bounds("speed", Math.max), low: bounds("quality", Math.min), high: bounds("quality", Math.max) }));
   window.Plotly.react(box, traces, layout, { responsive: false, displaylogo: false, displayModeBar: false });
   box.dataset.drawn = Number(box.dataset.drawn || 0) + 1;
   if (wired) return;

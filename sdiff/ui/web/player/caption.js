@@ -2,7 +2,7 @@
 
 const label = (timeline, token) => (token in timeline.pieces ? timeline.pieces[token] : "#" + token);
 const visible = (text) => text.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/ /g, "␣");
-const quoted = (timeline, token) => "“" + visible(label(timeline, token)) + "”";
+const quoted = (timeline, token) => fill(props.words.quoted, { text: visible(label(timeline, token)) });
 
 // Labels of a row of tokens. Tokens that split one character carry bytes (text.py): the first shows the character, the rest "…".
 function rowLabels(timeline, tokens) {
@@ -30,6 +30,10 @@ function decoded(bytes) {
     return null; // not a whole character yet, or never
   }
 }
+// What a decoder wrote into a run in English, in the page's words: `pairs` of pattern and replacement (strings.py).
+const heard = (text, pairs) => pairs.reduce((told, [pattern, mine]) => told.replace(new RegExp(pattern), mine), text);
+const heardAll = (values, pairs) =>
+  Object.fromEntries(Object.entries(values).map(([key, value]) => [key, typeof value === "string" ? heard(value, pairs) : value]));
 const number = (x) => (x === 0 || x === 1 ? String(x) : x < 0.001 || (x > 0.999 && x < 1) ? x.toPrecision(3) : x.toFixed(3));
 const milliseconds = (ms) => (ms < 10 ? ms.toFixed(1) : ms.toFixed(0)) + " ms";
 

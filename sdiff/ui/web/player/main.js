@@ -75,8 +75,8 @@ function drawHeader() {
   $(".sd-badge").title = words[source + "Help"];
   if (!run) return;
   const settings = run.settings;
-  setText($(".sd-setting"), settings.plain ? words.plain : fill(words.setting, settings));
-  const where = { ...run.models, ...run.machine };
+  setText($(".sd-setting"), settings.plain ? words.plain : fill(words.setting, heardAll(settings, words.written)));
+  const where = heardAll({ ...run.models, ...run.machine }, words.written);
   setText($(".sd-where"), where.verifier ? fill(settings.plain ? words.whereAlone : words.where, where) : "");
   setText($(".sd-law"), run.lossless ? words.lossless : words.lossy);
   $(".sd-law").dataset.lossless = run.lossless;
@@ -251,7 +251,7 @@ function wire() {
                                   [".sd-whatif-label", "whatIfLabel"], [".sd-whatif-go", "whatIfGo"], [".sd-whatif-reset", "whatIfReset"],
                                   [".sd-keys summary", "keys"], [".sd-legend-title", "legend"], [".sd-ahead-note", "ahead"], [".sd-coin-note", "coins"]]) setText($(selector), words[word]);
   for (const [key, help] of props.keys) $(".sd-keys dl").append(el("dt", "", key), el("dd", "", help));
-  makeLegend($(".sd-legend-items"), states);
+  makeLegend($(".sd-legend-items"), states, words.sample);
   root.addEventListener("mouseover", tooltip);
   const table = $(".sd-block");
   table.onmouseover = (event) => point(targetOf(event.target));

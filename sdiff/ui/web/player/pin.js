@@ -26,7 +26,7 @@ function makePin(box, words, states) {
     if (!timeline) return;
     const settings = timeline.run.settings;
     setText(part("title"), words.pin.title);
-    setText(part("setting"), settings.plain ? words.plain : fill(words.setting, settings));
+    setText(part("setting"), settings.plain ? words.plain : fill(words.setting, heardAll(settings, words.written)));
     setText(part("rule"), words.pin.rule);
   };
   pin.show = (timeline, head) => {

@@ -40,11 +40,11 @@ function tooltip(event) {
   if (chip && !chip.title) chip.title = chip.getAttribute("aria-label");
 }
 
-function makeLegend(box, states) {
+function makeLegend(box, states, sample) {
   for (const look of Object.values(states)) {
     const item = el("span", "sd-legend-item");
     const chip = makeChip("span");
-    setChip(chip, look, look.name === "masked" ? "" : "token", (word) => word);
+    setChip(chip, look, look.name === "masked" ? "" : sample, (word) => word);
     const word = el("span", "", look.word);
     item.title = look.help;
     item.append(chip, word);
