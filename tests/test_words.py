@@ -166,7 +166,7 @@ def test_loading_is_told_in_the_pages_language():
     from sdiff.ui.pair_view import told
 
     def load(progress):
-        progress("Loading the drafter …", None)
+        progress("Loading the drafter", None)
         heard.append(engine.status()[1])
         raise PairError(
             Sentence(
