@@ -41,16 +41,16 @@ def test_light(visit, showcase, pictures):
     assert page.evaluate(WIDTH_FITS)
 
 
-def test_dark(visit, app, pictures):
-    page = visit(app + "?__theme=dark", color_scheme="dark")
+def test_dark(visit, showcase, pictures):
+    page = visit(showcase + "?__theme=dark", color_scheme="dark")
     at_a_replacement(page)
     page.screenshot(path=pictures / "dark.png", full_page=True)
     fill = page.locator(".sd-verdicts .sd-chip[data-state=accepted]").first.evaluate("c => getComputedStyle(c).backgroundColor")
     assert fill == "rgb(31, 109, 181)"
 
 
-def test_small_and_still(visit, app, pictures):
-    page = visit(app, viewport={"width": 320, "height": 700}, reduced_motion="reduce")
+def test_small_and_still(visit, showcase, pictures):
+    page = visit(showcase, viewport={"width": 320, "height": 700}, reduced_motion="reduce")
     at_a_replacement(page)
     page.screenshot(path=pictures / "small.png", full_page=True)
     assert page.evaluate(WIDTH_FITS)
