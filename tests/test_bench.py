@@ -411,7 +411,11 @@ def test_the_banked_budget_is_compared_at_equal_mean_tv():
     bank = Setting("reasoning", "masked", 4, 0.1, "tv_bank")
     rows = pd.concat([table([outcome(i, tv=tv) for i in range(3)], s) for s, tv in zip([*fixed, bank], (0.0, 4.0, 2.0), strict=True)])
     timings = pd.DataFrame([timing(i, 20 * pace, 20, s) for s, pace in zip([*fixed, bank], (2.0, 3.0, 2.6), strict=True) for i in range(3)])
-    assert report.adaptive_gain(rows, timings, "reasoning") == {"ratio": 1.04, "tv": 0.1, "setting": bank.name}
+    assert report.adaptive_gain(rows, timings, "reasoning") == {"ratio": 1.04, "alike": 1.04, "tv": 0.1, "setting": bank.name}
+    brisk = Setting("reasoning", "masked", 1, 0.0)  # a fixed setting that is faster and no farther from the verifier
+    more = pd.concat([rows, table([outcome(i, tv=1.0) for i in range(3)], brisk)])
+    quick = pd.concat([timings, pd.DataFrame([timing(i, 80, 20, brisk) for i in range(3)])])
+    assert report.adaptive_gain(more, quick, "reasoning") == {"ratio": 0.65, "alike": 1.04, "tv": 0.1, "setting": bank.name}
     assert report.adaptive_gain(rows[rows["rule"] == "tv"], timings, "reasoning") is None
     assert report.adaptive_gain(rows, timings, "chat") is None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -78,21 +77,29 @@ def joint_ratio(decoded: pd.DataFrame, timed: pd.DataFrame, task: str, noise: st
 
 
 def adaptive_gain(decoded: pd.DataFrame, timed: pd.DataFrame, task: str) -> dict[str, Any] | None:
-    """The banked budget against fixed leniency at equal mean TV: the best ratio of speeds over steps and budgets, below 1 where it loses.
+    """The banked budget against the best fixed setting of the grid at no larger mean TV: the best ratio of speeds, below 1 where it loses.
 
-    Fixed settings of the grid are joined by straight lines between neighbouring λ of the same noise and steps.
+    Fixed settings are joined by straight lines between neighbouring λ of the same noise and steps. `alike`: the ratio to those of its own
+    noise and steps alone.
     """
     seconds = by_setting(timed)
     spots = {s: (q["tv"], speed(seconds[s])["speedup"]) for s, rows in by_setting(decoded[decoded["task"] == task]).items()
              if s in seconds and s.noise and (q := quality(rows))}  # fmt: skip
+    fixed = [s for s in spots if s.noise and s == measured(task, s.noise, s.steps, s.leniency)]
+    lines = {(s.noise, s.steps): sorted(spots[f] for f in fixed if (f.noise, f.steps) == (s.noise, s.steps)) for s in fixed}
     found = []
     for adaptive, (tv, pace) in spots.items():
-        if adaptive.rule != "tv_bank":
-            continue
-        line = sorted(spots[s] for s in spots if s == replace(adaptive, rule="tv", leniency=s.leniency))
-        if line and line[0][0] <= tv <= line[-1][0]:
-            fixed = float(np.interp(tv, *zip(*line, strict=True)))
-            found.append({"ratio": round(pace / fixed, 3), "tv": round(tv, 4), "setting": adaptive.name})
+        at = {key: float(np.interp(tv, *zip(*line, strict=True))) for key, line in lines.items() if line[0][0] <= tv <= line[-1][0]}
+        slower = [speed for line in lines.values() for distance, speed in line if distance <= tv]
+        if adaptive.rule == "tv_bank" and (own := at.get((adaptive.noise, adaptive.steps))):
+            found.append(
+                {
+                    "ratio": round(pace / max(*at.values(), *slower), 3),
+                    "alike": round(pace / own, 3),
+                    "tv": round(tv, 4),
+                    "setting": adaptive.name,
+                }
+            )
     return max(found, key=lambda row: row["ratio"], default=None)
 
 
