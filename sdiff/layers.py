@@ -65,7 +65,7 @@ def rotary_table(
 
 def rotate(x: Tensor, table: Tensor) -> Tensor:
     """Rotary embedding of x [..., T, heads, D] with table [2, (…,) T, 1, D] of the same dtype."""
-    return torch.addcmul(x * table[0], x.roll(x.shape[-1] // 2, -1), table[1])
+    return x * table[0] + x.roll(x.shape[-1] // 2, -1) * table[1]
 
 
 def grouped(visible: Tensor | None, heads: int, kv_heads: int, dtype: torch.dtype) -> Tensor | None:

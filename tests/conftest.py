@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import setuptools  # noqa: F401 (torch's compiler wants it, and it cannot be imported behind pip, which some library brings in)
 import torch
 from hypothesis import HealthCheck, settings
 
