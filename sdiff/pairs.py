@@ -260,7 +260,6 @@ def load_pair(
     if any(hub.get(part) for part in ("verifier", "drafter", "bits")):
         raise PairError("The bundled pair comes as it is: choose a hub pair (--pair) to replace its verifier or drafter.")
     if compile:
-        progress(Sentence("Compiling the models (two minutes, once per machine)"), None)
         try:
             return load_bundled_pair(where, kind, progress, compile=compiled)
         except CompileError as error:
@@ -278,6 +277,8 @@ def load_bundled_pair(
     adapter = bundled.adapter_hash(bundled.ADAPTER)
     if card["config"].get("adapter_sha256") != adapter:
         raise PairError("The drafter was trained for another task adapter. Restore precomputed from the repository.")
+    if compile:
+        progress(Sentence("Compiling the models (two minutes, once per machine)"), None)
     verifier, scale = Verifier(model, compile=compile), card["training_temperature"]
     network.pack_for_inference(compile, verifier)
 

@@ -102,7 +102,7 @@ def test_what_was_compiled_once_is_loaded(twins, monkeypatch, tmp_path):
 @pytest.mark.parametrize("trouble", [OSError("No space left on device"), RuntimeError("No working C++ compiler found")])
 def test_where_compiling_fails_the_pair_is_loaded_without(monkeypatch, caplog, trouble, tmp_path):
     monkeypatch.setenv("SDIFF_CACHE", str(tmp_path))
-    said, asked = [], []
+    asked = []
 
     def export(*_, **__):
         raise trouble
@@ -114,10 +114,9 @@ def test_where_compiling_fails_the_pair_is_loaded_without(monkeypatch, caplog, t
     monkeypatch.setattr(torch.export, "export", export)
     monkeypatch.setattr(pairs, "load_bundled_pair", load)
     with caplog.at_level(logging.WARNING):
-        assert pairs.load_pair("cpu", "float32", lambda text, _: said.append(text), compile=True) == "pair"
+        assert pairs.load_pair("cpu", "float32", compile=True) == "pair"
     assert asked == [compiled.compiled, None]
     assert str(trouble) in caplog.text
-    assert "Compiling" in said[0]
 
 
 def test_compiling_is_refused_where_there_is_nothing_to_compile():
