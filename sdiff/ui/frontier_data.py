@@ -88,11 +88,12 @@ def missing(chart: dict[str, Any]) -> str:
 
 def notes(chart: dict[str, Any]) -> list[str]:
     """Sentences under the headline: the joint setting on fresh problems, and what was left out."""
-    lines = [
-        strings.FRONTIER_JOINT.format(**{**strings.all_said(row), **{k: f"{row[k]:.2f}" for k in ("ratio", "low", "high")}}, noise=strings.FRONTIER_NOISES[noise],
-                                      difference=f"{row['quality_difference']:+.3f}")
-        for noise, row in chart["joint"].items() if math.isfinite(row["low"])
-    ]  # fmt: skip
+    lines = []
+    for noise, row in chart["joint"].items():
+        if math.isfinite(row["low"]):
+            sentence = strings.FRONTIER_ONE_STEP if row["joint"] == row["single"] else strings.FRONTIER_JOINT
+            known = {**strings.all_said(row), **{k: f"{row[k]:.2f}" for k in ("ratio", "low", "high")}}
+            lines.append(sentence.format(**known, noise=strings.FRONTIER_NOISES[noise], difference=f"{row['quality_difference']:+.3f}"))
     if left := sum(one["left_out"] for one in (chart["main"], chart["mine"]) if one):
         lines.append(strings.FRONTIER_LEFT_OUT.format(n=left))
     if chart["problem"]:
