@@ -14,8 +14,8 @@ from sdiff.drafters.block import CachedDenoiser
 from sdiff.layers import Dimensions, bf16_on_cpu
 from sdiff.network import BlockDenoiser
 from sdiff.trace import MASKED
-from sdiff.training.corpus import TEMPERATURE, Row
-from sdiff.training.drafter import ANCHORS, HELD_OUT, Recipe, Training
+from sdiff.training.corpus import HELD_OUT, TEMPERATURE, Row
+from sdiff.training.drafter import ANCHORS, Recipe, Training
 from sdiff.training.shelf import Shelf
 from sdiff.training.teacher import read
 from sdiff.verifier import Llama, Verifier

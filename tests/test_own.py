@@ -17,7 +17,7 @@ from sdiff.hub_files import Source
 from sdiff.pairs import load_pair
 from sdiff.request import Request
 from sdiff.trace import End, Run, Trace, Verdict
-from sdiff.training import corpus, drafter
+from sdiff.training import corpus
 from sdiff.training.command import LEAST, problems, read_prompts
 from sdiff.training.own import identity, source_layers
 
@@ -197,10 +197,10 @@ def test_what_cannot_be_trained_on_is_refused_before_anything_is_written(made, t
 
 
 def test_prompts_for_validation_are_answered_once():
-    stream = problems([str(i) for i in range(LEAST)], drafter.HELD_OUT)
+    stream = problems([str(i) for i in range(LEAST)], corpus.HELD_OUT)
     drawn = [next(stream).prompt for _ in range(300)]
     assert drawn[:LEAST] == [str(i) for i in range(LEAST)]
-    assert not {str(i) for i in range(drafter.HELD_OUT)} & set(drawn[LEAST:])
+    assert not {str(i) for i in range(corpus.HELD_OUT)} & set(drawn[LEAST:])
 
 
 def test_json_lines_are_read(tmp_path):

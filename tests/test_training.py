@@ -66,7 +66,7 @@ def model() -> Llama:
 
 @pytest.fixture(scope="module")
 def answers(model) -> list[Row]:
-    prompts = ((i, [1, 5 + i % 7, 9], i) for i in range(drafter.HELD_OUT + 16))
+    prompts = ((i, [1, 5 + i % 7, 9], i) for i in range(corpus.HELD_OUT + 16))
     rows = teacher.Sampler(model, 4, 40, Shape(0.7), eos=2).run(prompts, 20)
     return [Row(i, TASKS[i % 3], "", p, a) for i, p, a in sorted(rows)]
 
@@ -75,7 +75,7 @@ def answers(model) -> list[Row]:
 
 
 def test_the_sampler_answers_every_prompt_within_its_limits(answers):
-    assert [row.index for row in answers] == list(range(drafter.HELD_OUT + 16))
+    assert [row.index for row in answers] == list(range(corpus.HELD_OUT + 16))
     assert all(1 <= len(row.answer) <= 20 and len(row.prompt) + len(row.answer) <= 40 for row in answers)
     assert all(2 not in row.answer[:-1] for row in answers)
 
@@ -344,6 +344,18 @@ def test_expected_acceptance_counts_only_what_the_draft_vocabulary_can_say(model
     assert whole != cut
 
 
+def test_prose_is_drawn_as_often_as_the_tasks_together_and_held_out_answers_never():
+    kinds = [("reasoning", "x")] * 100 + [("coding", "x")] * 50 + [("chat", "x")] * 30 + [("chat", corpus.SELF_ASKED)] * 420
+    rows = [Row(i, task, family, [1], [2, 3]) for i, (task, family) in enumerate(kinds)]
+    odds = corpus.row_odds(rows)
+    held = {i for i, odd in enumerate(odds) if odd == 0}
+    assert held == {*range(corpus.HELD_OUT), 200, 300, 400, 500}
+    total = {task: sum(odds[i].item() for i, row in enumerate(rows) if row.task == task) for task in ("reasoning", "coding", "chat")}
+    assert total["coding"] == pytest.approx(1, abs=1e-5)
+    assert total["chat"] == pytest.approx(2 * 446 / 450, abs=1e-5)
+    assert len({odds[i].item() for i in range(180, 600)} - {0.0}) == 1
+
+
 def test_what_was_read_once_is_not_read_again(model, answers, monkeypatch):
     run = drafter.Training(model, answers, [], MASKED_RECIPE)
     first, hidden, _ = run.shelf.fetch([3, 4])
@@ -356,7 +368,7 @@ def test_what_was_read_once_is_not_read_again(model, answers, monkeypatch):
 @pytest.mark.parametrize("recipe", RECIPES, ids=str)
 def test_a_run_learns_resumes_ships_and_drafts(model, answers, recipe, tmp_path):
     run = drafter.Training(model, answers, [0, 1, 2], recipe)
-    same = [0, *range(drafter.HELD_OUT, drafter.HELD_OUT + 7)]
+    same = [0, *range(corpus.HELD_OUT, corpus.HELD_OUT + 7)]
     on = lambda: float(run.loss(run.lesson(same, torch.Generator().manual_seed(9), recipe.noise)))  # noqa: E731
     before = on()
     assert all(math.isfinite(run.step(0.1)) for _ in range(12))

@@ -27,7 +27,7 @@ from sdiff.tasks.grading import grade
 from sdiff.training import adapter, corpus, drafter, evaluate, trials
 
 CHAT_ROWS = {"train": 520, "validation": 60, "test": 300}
-CORPUS_ROWS, SELF_ASKED = 3000, 9000  # answers to this project's prompts, then to the verifier's own
+CORPUS_ROWS, ASKED_ROWS = 3000, 9000  # answers to this project's prompts, then to the verifier's own
 
 
 def shard(text: str) -> tuple[int, int]:
@@ -48,7 +48,9 @@ def main() -> None:
     parser.add_argument(
         "--shard", type=shard, default=(0, 1), help="i/n: this process's share of `corpus`, for n processes with a core each"
     )
-    parser.add_argument("--further", action="store_true", help="begin from what is in --start instead of from scratch (adapter, drafter)")
+    parser.add_argument(
+        "--further", action="store_true", help="begin from what is in --start instead of from scratch (adapter, drafter, trials)"
+    )
     parser.add_argument("--start", type=Path, help="folder to go on from (default: --out)")
     parser.add_argument("--n", type=int, default=300, help="problems per setting of `evaluate`")
     parser.add_argument("--json", action="store_true", help="machine-readable `report`")
@@ -111,18 +113,18 @@ def make_corpus(args: argparse.Namespace, device: torch.device, dtype: torch.dty
     path, (i, n) = work / f"{name}-{args.shard[0]}.jsonl", args.shard
     if not path.exists() and about.exists() and json.loads(about.read_text())["adapter_sha256"] == adapter_name:
         corpus.write([row for row in corpus.load(stored) if row.index % n == i], path)
-    asked = corpus.self_asked(model, tokenizer, SELF_ASKED, work / f"asked-{path.name}", minutes=args.minutes / 3, shard=args.shard)
+    asked = corpus.self_asked(model, tokenizer, ASKED_ROWS, work / f"asked-{path.name}", minutes=args.minutes / 3, shard=args.shard)
     wanted = itertools.chain(
         itertools.islice(corpus.prompts(("reasoning", "coding", "chat"), "train", corpus.SEED + 1), CORPUS_ROWS),
         (item for item in asked for _ in range(n)),  # each process asks for itself: one of these n places is its own
     )
-    corpus.make(model, tokenizer, wanted, CORPUS_ROWS + SELF_ASKED, path, args.minutes, shard=args.shard)
+    corpus.make(model, tokenizer, wanted, CORPUS_ROWS + ASKED_ROWS, path, args.minutes, shard=args.shard)
     rows = [row for path in sorted(work.glob(f"{name}-*.jsonl")) for row in corpus.load(path)]
     corpus.store(rows, stored)
     card = {
         "source": "the adapted verifier's own answers: to prompts of the training split, a third each of reasoning, coding and chat, "
                   "and to prompts that it wrote itself",
-        "self_asked": sum(row.family == "self-asked" for row in rows),
+        "self_asked": sum(row.family == corpus.SELF_ASKED for row in rows),
         "adapter_sha256": adapter_name, "temperature": corpus.TEMPERATURE, "seed": corpus.SEED, "answers": len(rows),
         "tokens": sum(len(row.answer) for row in rows), "sha256": sha256(stored), "license": "Apache-2.0",
         "hardware": machine(device, dtype), "date": datetime.date.today().isoformat(),
@@ -148,7 +150,8 @@ def corpus_rows(out: Path) -> list[corpus.Row]:
 def try_recipes(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, work: Path) -> None:
     model, tokenizer = bundled.load_verifier(device, dtype, adapter=args.out / "adapter")
     about = {"hardware": machine(device, dtype), "adapter": bundled.adapter_hash(args.out / "adapter")[:12]}
-    trials.compare(model, corpus_rows(args.out), tokenizer.all_special_ids, args.minutes, args.out / "trials.json", about, work)
+    start = bundled.load_drafter(model, (args.start or args.out) / "drafters", device, torch.float32)[0] if args.further else None
+    trials.compare(model, corpus_rows(args.out), tokenizer.all_special_ids, args.minutes, args.out / "trials.json", about, work, start)
 
 
 def make_drafter(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, work: Path) -> None:

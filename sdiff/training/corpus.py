@@ -10,11 +10,15 @@ import gzip
 import itertools
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from sdiff.sampling import Shape
 from sdiff.tasks import Item, items
@@ -26,6 +30,8 @@ MOST = 160  # tokens of one answer
 TEMPERATURE = 0.7
 ASKING = 0.8  # temperature of self-asked prompts: strange ones are no loss, the same ones again are
 SEED = 1
+HELD_OUT, EVERY = 60, 100  # for validation only: the first answers of the corpus, and each 100th of those to self-asked prompts
+SELF_ASKED = "self-asked"  # family of prompts that the verifier wrote
 
 
 @dataclass(frozen=True)
@@ -119,9 +125,17 @@ def self_asked(model: Llama, tokenizer: Any, count: int, path: Path, **sampling:
     (Magpie, 2406.08464). As `make`, of which these are the arguments, into `path`."""
     turn = tokenizer.apply_chat_template([{"role": "user", "content": "\0"}], tokenize=False)
     opening = tokenizer.encode(turn.split("\0")[0], add_special_tokens=False)
-    nothing = itertools.repeat(Item("chat", "self-asked", ""))
+    nothing = itertools.repeat(Item("chat", SELF_ASKED, ""))
     rows = make(model, tokenizer, nothing, count, path, encode=lambda _: opening, temperature=ASKING, **sampling)
     for row in sorted(rows, key=lambda row: row.index):
         text = tokenizer.decode(row.answer[:-1]).strip()
         if row.answer[-1] == tokenizer.eos_token_id and 8 <= len(text) <= 400:
-            yield Item("chat", "self-asked", text)
+            yield Item("chat", SELF_ASKED, text)
+
+
+def row_odds(corpus: list[Row]) -> Tensor:
+    """How often each answer is drawn for an update, [rows]: all prose as often as the other tasks together, held-out answers never."""
+    counts = Counter(row.task for row in corpus)
+    share = [max(len(counts) - 1, 1) ** (row.task == "chat") / counts[row.task] for row in corpus]
+    held_out = [i < HELD_OUT or (row.family == SELF_ASKED and row.index % EVERY == 0) for i, row in enumerate(corpus)]
+    return torch.tensor(share).masked_fill(torch.tensor(held_out), 0)

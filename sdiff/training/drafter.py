@@ -24,11 +24,10 @@ from sdiff.many import padded
 from sdiff.network import BlockDenoiser
 from sdiff.noise import corrupt_masked, corrupt_uniform
 from sdiff.trace import MASKED
-from sdiff.training.corpus import TEMPERATURE, Row
+from sdiff.training.corpus import TEMPERATURE, Row, row_odds
 from sdiff.training.shelf import Shelf
 from sdiff.verifier import Llama
 
-HELD_OUT = 60  # answers for validation only, the first of the corpus: a third of each task
 BATCH, ANCHORS = 8, 16  # answers per update, blocks of each
 RATE, WARM_UP = 5e-4, 30
 PURE = 0.45  # share of blocks that are noise alone
@@ -107,7 +106,7 @@ class Lesson:
 
 
 class Training:
-    """Network, optimiser and progress of one run. The first HELD_OUT answers are for validation only.
+    """Network, optimiser and progress of one run; answers that `odds` gives nothing are for validation only.
 
     `start`: a trained network to begin from instead of copied layers; the draft vocabulary is that of this corpus, no weight depends on it.
     """
@@ -124,7 +123,9 @@ class Training:
         self.model, self.recipe, device = model, recipe, model.embedding.device
         self.corpus = [row for row in corpus if len(row.answer) > 1]
         self.shelf = shelf or Shelf(model, recipe.sources, self.corpus)
-        ids = draft_vocabulary(self.corpus[HELD_OUT:], min(recipe.size, model.d.vocabulary), special).to(device)
+        self.odds = row_odds(self.corpus)
+        taught = [self.corpus[i] for i in self.odds.nonzero()[:, 0]]
+        ids = draft_vocabulary(taught, min(recipe.size, model.d.vocabulary), special).to(device)
         self.inverse = torch.full((model.d.vocabulary,), -2, device=device).scatter_(0, ids, torch.arange(len(ids), device=device))
         self.network = fresh_network(model, ids, recipe)
         if start:
@@ -211,7 +212,7 @@ class Training:
         Answers, blocks and noise depend on seed and step alone.
         """
         generator = torch.Generator().manual_seed(self.recipe.seed * 1_000_003 + self.state["step"])
-        rows = (torch.randint(len(self.corpus) - HELD_OUT, (self.batch,), generator=generator) + HELD_OUT).tolist()
+        rows = torch.multinomial(self.odds, self.batch, replacement=True, generator=generator).tolist()
         for group in self.optimiser.param_groups:
             group["lr"] = RATE * min(1, (self.state["step"] + 1) / WARM_UP) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
         loss = self.loss(self.lesson(rows, generator, self.recipe.noise, "surprising" if self.recipe.surprise else "any"))
@@ -232,10 +233,11 @@ class Training:
         result: dict[str, dict[str, list[float]]] = {}
         for noise in ("masked", "uniform") if self.recipe.noise == "both" else (self.recipe.noise,):
             result[noise] = {}
-            for task in dict.fromkeys(row.task for row in self.corpus[:HELD_OUT]):
+            held_out = (self.odds == 0).nonzero()[:, 0].tolist()
+            for task in dict.fromkeys(self.corpus[i].task for i in held_out):
                 generator, n = torch.Generator().manual_seed(0), self.recipe.block
                 total, count = torch.zeros(n), torch.zeros(n)
-                rows = [i for i in range(HELD_OUT) if self.corpus[i].task == task]
+                rows = [i for i in held_out if self.corpus[i].task == task]
                 for i in range(0, len(rows), BATCH):
                     on = self.lesson(rows[i : i + BATCH], generator, noise)
                     use = on.pure[..., None] & on.inside

@@ -75,7 +75,7 @@ def answers(job: Job, model: Llama, tokenizer: Any, work: Path) -> list[corpus.R
     """The verifier's answers in the order of their prompts; sampled once, then read from `work`. Raises PairError."""
     stored = work / "corpus.jsonl.gz"
     if not stored.exists():
-        wanted = problems(read_prompts(job.prompts), drafter.HELD_OUT) if job.prompts else corpus.prompts(TASKS, "train", corpus.SEED + 1)
+        wanted = problems(read_prompts(job.prompts), corpus.HELD_OUT) if job.prompts else corpus.prompts(TASKS, "train", corpus.SEED + 1)
         encode = Prompts(tokenizer, PAIRS[OWN].template).encode  # as the pair will
         rows = corpus.make(model, tokenizer, wanted, job.answers, work / "corpus.jsonl", job.minutes / 2, encode=encode)
         if (usable := sum(len(row.answer) > 1 for row in rows)) < LEAST:

@@ -1,4 +1,4 @@
-"""Choices of the drafter's recipe compared at equal time: one short training run each, the same corpus, seed and held-out answers."""
+"""Choices of the drafter's recipe compared at equal time: one short training run each, on the same tenth of the corpus, seed and held-out answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from sdiff.training.corpus import Row
+from sdiff.network import BlockDenoiser
+from sdiff.training.corpus import HELD_OUT, Row
 from sdiff.training.drafter import Recipe, Shelf, Training, expected_tau, train
 from sdiff.training.evaluate import store
 from sdiff.verifier import Llama
@@ -30,16 +31,24 @@ TRIALS = {
     "3 layers: 27, 28, 29": replace(BASE, sources=(27, 28, 29)),
     "7 layers: 0, 5, 10, 15, 20, 25, 29": replace(BASE, sources=(0, 5, 10, 15, 20, 25, 29)),
 }
+FURTHER = {
+    f"from the shipped network: {kind}": Recipe(loss=loss)
+    for kind, loss in (("soft targets", "soft"), ("TV loss", "tv"), ("soft targets and chain loss", "chain"))
+}
+TENTH = 10  # every tenth answer: reading the corpus again for each set of layers would outlast the training
 
 
-def compare(model: Llama, corpus: list[Row], special: list[int], minutes: float, path: Path, about: dict[str, Any], work: Path) -> None:
-    """Train each of TRIALS for `minutes` and add its row to `path`; what is there for the same minutes is not repeated."""
+def compare(
+    model: Llama, corpus: list[Row], special: list[int], minutes: float, path: Path, about: dict[str, Any], work: Path, start: BlockDenoiser | None = None,
+) -> None:  # fmt: skip
+    """Train each of TRIALS, or of FURTHER from `start`, for `minutes` and add its row to `path`; what is there for the same minutes is not repeated."""
+    corpus = [row for i, row in enumerate(corpus) if i < HELD_OUT or row.index % TENTH == 0]
     results = json.loads(path.read_text()) if path.exists() else {"schema": 1, "rows": []}
     shelves: dict[tuple[int, ...], Shelf] = {}
-    for name, recipe in TRIALS.items():
+    for name, recipe in (FURTHER if start else TRIALS).items():
         if any(row["name"] == name and row["minutes"] == minutes for row in results["rows"]):
             continue
-        run = Training(model, corpus, special, recipe, shelves.get(recipe.sources))
+        run = Training(model, corpus, special, recipe, shelves.get(recipe.sources), start)
         shelves = {recipe.sources: run.shelf}  # one at a time: each holds the whole corpus
         checkpoint = work / "trial.pt"
         checkpoint.unlink(missing_ok=True)
