@@ -53,8 +53,9 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
     visitors = Visitors(engine)
     with gr.Blocks(title=strings.TITLE, analytics_enabled=False, delete_cache=(3600, 3600)) as demo:
         gr.Markdown(f"# {strings.TITLE}\n\n{strings.TAGLINE}", elem_id="intro")
-        build_pair(demo, engine, pair)
-        tour(elem_id="tour")
+        with gr.Row(elem_id="top"):
+            tour(elem_id="tour")
+            build_pair(demo, engine, pair)
         asked = line(elem_id="asked")
         with gr.Row(elem_id="columns"):
             with gr.Column(elem_id="controls"):
