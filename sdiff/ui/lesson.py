@@ -28,7 +28,7 @@ def _page() -> str:
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>{strings.TITLE}</title>
 <style>{read("colours.css", "lesson.css")}
-#player {{ {css} }}</style></head>
+#player {{ {css}{read("help.css")} }}</style></head>
 <body><h1>{strings.TITLE}</h1><main id="player">{html}</main>
 <script>
 document.documentElement.classList.toggle("dark", matchMedia("(prefers-color-scheme: dark)").matches);

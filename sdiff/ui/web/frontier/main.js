@@ -78,7 +78,7 @@ function drawWords(points) {
   const told = Object.entries(words.gain).filter(([knob]) => gains[knob] && known(gains[knob].ratio)).map(([knob, text]) =>
     fill(text, Object.fromEntries(["ratio", "low", "high"].map((key) => [key, times(gains[knob][key])]))));
   $(".fr-headline").textContent = told.length ? told.join("; ") + "." : points.length ? words.noGain : "";
-  $(".fr-headline").title = words.gainHelp;
+  define($(".fr-headline"), told.length ? words.gainHelp : "");
   listed($(".fr-notes"), [...data.notes, ...(told.length ? [words.gainHelp] : [])]);
   listed($(".fr-where"), data.where);
   const own = data.own, notes = [];

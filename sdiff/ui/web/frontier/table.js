@@ -26,7 +26,7 @@ function drawTable(table, layer, answer, every, current, act, words) {
     const th = el("th", "", name === "quality" ? act.qualityName[0].toUpperCase() + act.qualityName.slice(1) : words.table[name]);
     th.scope = "col";
     if (wide) th.dataset.wide = "";
-    if (name === "chance") th.title = words.table.chanceHelp;
+    define(th, words.table[name + "Help"]);
     row.append(th);
   }
   const head = el("thead"), body = el("tbody");

@@ -21,7 +21,7 @@ function drawCard(box, timeline, state, target, words) {
   else {
     left.append(el("p", "", verdictSentence(verdict, words)), coinBar(verdict));
     left.append(facts(words, [["p", verdict.p], ["q", verdict.q], ["f", verdict.f], ["tv", verdict.tv]]));
-    box.append(choices(timeline, words.topP, verdict.top_p, verdict.token, words), choices(timeline, words.topQ, verdict.top_q, verdict.token, words));
+    box.append(choices(timeline, "topP", verdict.top_p, verdict.token, words), choices(timeline, "topQ", verdict.top_q, verdict.token, words));
   }
   if (check) left.append(el("p", "sd-small", fill(words.fixedAt, { step: check.fixedAt })));
 }
@@ -46,7 +46,7 @@ function drawExtra(box, timeline, state, column, words) {
   left.append(checks.length ? cardTitle(timeline, column, token, words) : el("p", "sd-card-title", quoted(timeline, token)));
   left.append(el("p", "", fill(checks.length ? words[emit.extra] : words.alone, { token: refused })));
   left.append(facts(words, [["p", emit.p], ["residual", emit.residual]]));
-  box.append(left, choices(timeline, words.topP, emit.top_p, token, words));
+  box.append(left, choices(timeline, "topP", emit.top_p, token, words));
 }
 
 function cardTitle(timeline, column, token, words) {
@@ -68,15 +68,14 @@ function facts(words, pairs) {
   const list = el("dl", "sd-facts");
   for (const [key, value] of pairs) {
     const item = el("div");
-    item.title = words[key + "Help"];
-    item.append(el("dt", "", words[key]), el("dd", "", number(value)));
+    item.append(define(el("dt", "", words[key]), words[key + "Help"]), el("dd", "", number(value)));
     list.append(item);
   }
   return list;
 }
-function choices(timeline, title, alternatives, token, words) {
+function choices(timeline, whose, alternatives, token, words) {
   const box = el("div", "sd-choices");
-  box.append(el("p", "sd-small", title));
+  box.append(define(el("p", "sd-small", words[whose]), words[whose + "Help"]));
   if (!alternatives.length) box.append(el("p", "sd-small", words.none));
   for (const [id, probability] of alternatives.slice(0, 5)) {
     const row = el("div", "sd-choice" + (id === token ? " sd-chosen" : ""));

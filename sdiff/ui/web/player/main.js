@@ -72,13 +72,14 @@ function tell(state, byHand = false) {
 function drawHeader() {
   const { run, source } = timeline;
   setText($(".sd-badge"), run ? words[source] : "");
-  $(".sd-badge").title = words[source + "Help"];
   if (!run) return;
+  define($(".sd-badge"), words[source + "Help"]);
   const settings = run.settings;
   setText($(".sd-setting"), settings.plain ? words.plain : fill(words.setting, heardAll(settings, words.written)));
   const where = heardAll({ ...run.models, ...run.machine }, words.written);
   setText($(".sd-where"), where.verifier ? fill(settings.plain ? words.whereAlone : words.where, where) : "");
   setText($(".sd-law"), run.lossless ? words.lossless : words.lossy);
+  define($(".sd-law"), words.lawHelp);
   $(".sd-law").dataset.lossless = run.lossless;
 }
 
@@ -112,6 +113,7 @@ function drawTransport(state) {
   const live = transport.follow && !timeline.end; // the head then follows the decoder, not the pace
   const factor = live ? 0 : slowMotion(timeline, transport.head, transport.speed);
   const printed = (x) => (x < 10 ? x.toFixed(1) : x.toFixed(0));
+  define($(".sd-clock"), state ? words.clockHelp : "");
   setText($(".sd-clock"), !state ? "" : !factor ? fill(words.clock, { at })
     : factor >= 1 ? fill(words.slower, { factor: printed(factor), at }) : fill(words.faster, { factor: printed(1 / factor), at }));
 }

@@ -24,18 +24,17 @@ function drawCycleTable(timeline, state, states, words) {
   setHidden(details, !state || !state.checks.length);
   if (details.hidden || !details.open) return;
   const table = details.querySelector("table");
-  const tr = (tag, values) => {
+  const tr = (values) => {
     const row = el("tr");
-    values.forEach((value, i) => {
-      const cell = el(i && tag === "td" ? "td" : "th", "", value);
-      if (cell.tagName === "TH") cell.scope = tag === "th" ? "col" : "row";
-      row.append(cell);
-    });
+    row.append(...values.map((value, i) => el(i ? "td" : "th", "", value)));
+    row.firstChild.scope = "row";
     return row;
   };
   if (table.drawn !== state.verify) {
     const head = el("thead"), body = el("tbody");
-    head.append(tr("th", words.columns));
+    const names = el("tr");
+    names.append(...words.columns.map(([name, help]) => Object.assign(define(el("th", "", name), help), { scope: "col" })));
+    head.append(names);
     body.append(...state.checks.map(() => el("tr")));
     table.replaceChildren(head, body);
     table.drawn = state.verify;
@@ -45,7 +44,7 @@ function drawCycleTable(timeline, state, states, words) {
     if (old.drawn && old.drawn.name === name && old.drawn.verdict === verdict) return;
     const figures = verdict ? [verdict.p, verdict.q, verdict.f, verdict.u, verdict.keep].map(number) : ["", "", "", "", ""];
     const flip = verdict && canFlip(verdict) ? (verdict.flip >= 1 ? words.never : number(verdict.flip)) : "";
-    const row = tr("td", [String(i + 1), visible(label(timeline, token)), String(fixedAt), ...figures, flip, states[name].word]);
+    const row = tr([String(i + 1), visible(label(timeline, token)), String(fixedAt), ...figures, flip, states[name].word]);
     old.replaceWith(Object.assign(row, { drawn: { name, verdict } }));
   });
 }

@@ -48,5 +48,6 @@ function drawPredict(predictor, timeline, state, words, answer) {
     : !revealed ? fill(state.kind === "end" ? words.cut : words.guessed, { guess: guessed })
     : fill(words.revealed, { guess: guessed, kept: timeline.cycles[state.index].emit.accepted });
   setText($(".sd-predict-says"), says);
+  define($(".sd-score"), score.n ? words.scoreHelp : "");
   setText($(".sd-score"), score.n ? fill(words.score, { n: score.n, off: shown(score.off), blind: shown(score.blind) }) : "");
 }

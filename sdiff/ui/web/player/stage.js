@@ -119,7 +119,7 @@ function drawBlock(block, timeline, state, states, words) {
     }
     const worth = row && row.step && state.credits ? state.credits.get(row.step) || { fixed: 0, kept: 0 } : null;
     setText(credit, worth ? fill(words.credit, worth) : "");
-    setAttribute(credit, "title", worth ? fill(words.creditHelp, worth) : "");
+    define(credit, worth ? fill(words.creditHelp, worth) : "");
   });
   const done = state.verify;
   block.check.classList.toggle("sd-waiting", !done);

@@ -70,13 +70,14 @@ function drawStandings(result) {
   if (!result) return setText($(".rc-verdict"), "");
   const last = result.rows.find((row) => row.lane.name === "chosen"), ratio = (x) => x.toFixed(2);
   setText($(".rc-verdict"), fill(last.ratio >= 1.05 ? words.helps : last.ratio > 0.95 ? words.even : words.hurts, { n: result.n, ratio: ratio(last.ratio), inverse: ratio(1 / last.ratio) }));
-  const head = el("thead"), body = el("tbody"), line = (tag, cells) => {
+  const head = el("thead"), body = el("tbody"), names = el("tr"), line = (name, cells) => {
     const tr = el("tr");
-    cells.forEach((text, i) => { const cell = el(tag === "th" || !i ? "th" : "td", "", text); if (cell.tagName === "TH") cell.scope = tag === "th" ? "col" : "row"; tr.append(cell); });
+    tr.append(Object.assign(el("th", "", name), { scope: "row" }), ...cells.map((text) => el("td", "", text)));
     return tr;
   };
-  head.append(line("th", words.columns.map((name) => fill(name, { n: result.n }))));
-  for (const row of result.rows) body.append(line("td", [words.lanes[row.lane.name] || row.lane.name, seconds(row.ms), ratio(row.ratio) + "×", row.tau.toFixed(2), String(row.tokens), seconds(row.whole)]));
+  names.append(...words.columns.map(([name, help]) => Object.assign(define(el("th", "", fill(name, { n: result.n })), fill(help, { n: result.n })), { scope: "col" })));
+  head.append(names);
+  for (const row of result.rows) body.append(line(words.lanes[row.lane.name] || row.lane.name, [seconds(row.ms), ratio(row.ratio) + "×", row.tau.toFixed(2), String(row.tokens), seconds(row.whole)]));
   $(".rc-table").replaceChildren(head, body);
 }
 
