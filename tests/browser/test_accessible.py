@@ -34,3 +34,22 @@ def test_no_view_has_a_serious_finding(visit, app, scheme):
     page.get_by_role("tab", name=strings.VIEWS["live"]).click()
     page.locator(".sd-present").click()
     assert serious(page) == [], "presenter"
+
+
+def test_a_number_tells_what_it_means_on_focus(visit, app):
+    page = visit(app)
+    pause(page)
+    page.keyboard.press("Home")
+    page.keyboard.press("n")
+    page.locator(".sd-verdicts .sd-chip[data-state]").first.focus()
+    page.keyboard.press("Enter")
+    page.locator(".sd-facts dt").first.wait_for()
+    page.keyboard.press("Tab")  # from here on focus is a keyboard's
+    told = page.evaluate("""() => [...document.querySelectorAll("#player [data-help]")].filter((node) => node.offsetParent).map((node) => {
+      node.focus();
+      return [node.textContent, getComputedStyle(node, "::after").content, node.getAttribute("aria-description")];
+    })""")
+    shown = {name: text for name, text, _ in told}
+    assert all(text == f'"{spoken}"' and spoken for _, text, spoken in told)
+    assert shown[strings.CARD["f"]] == f'"{strings.CARD["fHelp"]}"'
+    assert {strings.CARD["topP"], strings.PLAYER["recorded"]} <= set(shown)
