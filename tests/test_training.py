@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -25,7 +26,7 @@ from sdiff.sampling import Dice, Shape
 from sdiff.tasks import TASKS, items
 from sdiff.tasks.grading import grade
 from sdiff.trace import MASKED, Denoise, Emit, Verdict, Verify
-from sdiff.training import adapter, corpus, drafter, evaluate, shelf, teacher
+from sdiff.training import adapter, corpus, drafter, evaluate, shelf, teacher, trials
 from sdiff.training.corpus import Row
 from sdiff.verifier import Llama, Verifier
 
@@ -33,7 +34,7 @@ D = Dimensions(width=32, heads=4, kv_heads=2, head_width=8, feed_forward=48, lay
 MASKED_RECIPE = drafter.Recipe(noise="masked", sources=(0, 2))
 RECIPES = [
     *(drafter.Recipe(noise=noise, sources=(0, 2)) for noise in ("masked", "uniform", "both")),
-    *(drafter.Recipe(sources=(0, 2), loss=loss) for loss in ("hard", "tv", "chain")),
+    *(drafter.Recipe(sources=(0, 2), loss=loss) for loss in ("hard", "tv", "chain", "tau")),
     drafter.Recipe(sources=(1,), block=12, size=40, thought=False),
 ]
 
@@ -390,6 +391,31 @@ def test_a_run_learns_resumes_ships_and_drafts(model, answers, recipe, tmp_path)
     events = decode(verifier, MaskedDrafter(CachedDenoiser(network, verifier, card["training_temperature"]), Shape(0.7)), Lossless(), Shape(0.7),
                     [1, 5, 9], Plan(8, 4, 9, ()), Dice(0))  # fmt: skip
     assert len(list(events)[-1].tokens) == 9
+
+
+def test_trials_are_kept_and_not_repeated_and_can_begin_from_a_trained_network(model, answers, tmp_path, monkeypatch):
+    recipe = replace(MASKED_RECIPE, noise="both")
+    monkeypatch.setattr(trials, "TRIALS", {"one": MASKED_RECIPE, "two": replace(MASKED_RECIPE, loss="tv")})
+    monkeypatch.setattr(trials, "FURTHER", {"three": recipe})
+    monkeypatch.setattr(trials, "TENTH", 2)
+    path, start = tmp_path / "trials.json", drafter.Training(model, answers, [0, 1, 2], recipe).network
+    asked = []
+    real = trials.Training
+    monkeypatch.setattr(trials, "Training", lambda *args: asked.append((len(args[1]), args[-1])) or real(*args))
+    for network in (None, None, start):
+        trials.compare(
+            model,
+            answers,
+            [0, 1, 2],
+            1e-9,
+            path,
+            {"adapter": "a", "hardware": {}, "start": "s"} if network else {"adapter": "a", "hardware": {}},
+            tmp_path,
+            network,
+        )
+    assert asked == [(corpus.HELD_OUT + len(answers[corpus.HELD_OUT :: 2]), network) for network in (None, None, start)]
+    assert [row["name"] for row in trials.summary(path)] == ["one", "two", "three"]
+    assert all(1 <= tau <= 9 for row in trials.summary(path) for tasks in row["expected_tau"].values() for tau in tasks.values())
 
 
 # ── the measurements ─────────────────────────────────────────────────────────────────────────────────────────────────

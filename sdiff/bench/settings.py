@@ -77,9 +77,8 @@ def cuts(tasks: tuple[str, ...]) -> list[Setting]:
     rules = [
         measured(t, n, s, lam, rule=r)
         for r in ("lenience", "cactus")
-        for lam in (0.2, 0.4, 0.8)
-        for s in (1, 4)
-        for n in NOISES
+        for lam in (0.1, 0.2, 0.4, 0.6, 0.8)
+        for n, s in (("masked", 1), ("masked", 2), ("masked", 4), ("uniform", 4))
         for t in tasks
     ]
     blocks = [measured(t, n, s, lam, gamma=4) for lam in (0.0, 0.4) for s in (1, 4) for n in NOISES for t in tasks]

@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument(
         "--further", action="store_true", help="begin from what is in --start instead of from scratch (adapter, drafter, trials)"
     )
-    parser.add_argument("--loss", choices=("soft", "hard", "tv", "chain"), default="soft", help="of `drafter` (see Recipe)")
+    parser.add_argument("--loss", choices=("soft", "hard", "tv", "chain", "tau"), default="soft", help="of `drafter` (see Recipe)")
     parser.add_argument("--start", type=Path, help="folder to go on from (default: --out)")
     parser.add_argument("--n", type=int, default=300, help="problems per setting of `evaluate`")
     parser.add_argument("--json", action="store_true", help="machine-readable `report`")
@@ -151,7 +151,10 @@ def corpus_rows(out: Path) -> list[corpus.Row]:
 def try_recipes(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, work: Path) -> None:
     model, tokenizer = bundled.load_verifier(device, dtype, adapter=args.out / "adapter")
     about = {"hardware": machine(device, dtype), "adapter": bundled.adapter_hash(args.out / "adapter")[:12]}
-    start = bundled.load_drafter(model, (args.start or args.out) / "drafters", device, torch.float32)[0] if args.further else None
+    start = None
+    if args.further:
+        start, _ = bundled.load_drafter(model, (args.start or args.out) / "drafters", device, torch.float32)
+        about["start"] = bundled.names(args.start or args.out)["drafter"]
     trials.compare(model, corpus_rows(args.out), tokenizer.all_special_ids, args.minutes, args.out / "trials.json", about, work, start)
 
 

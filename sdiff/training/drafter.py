@@ -36,7 +36,7 @@ PURE = 0.45  # share of blocks that are noise alone
 @dataclass(frozen=True)
 class Recipe:
     """What is trained and how. `noise`: masked, uniform or both; `size`: draft vocabulary; `loss`: soft (cross-entropy against
-    the law), hard (against the sampled token), tv (1 − Σ min(p, q)) or chain (soft − log of the expected tokens per cycle);
+    the law), hard (against the sampled token), tv (1 − Σ min(p, q)), chain (soft − log of the expected tokens per cycle) or tau (− that log alone);
     `thought`: may it see the verifier's last hidden state? `surprise`: more blocks behind unlikely tokens?"""
 
     noise: str = "both"
@@ -200,10 +200,10 @@ class Training:
         else:
             loss = -torch.einsum("bank,bank->ban", self.target(on, whole=False), logs)
         loss = (loss * weight).sum() / weight.sum().clamp(min=1)
-        if kind == "chain":
+        if kind in ("chain", "tau"):
             kept = torch.minimum(self.target(on, whole=False), logs.exp()).sum(-1)
             kept = torch.where(on.open, kept, on.inside.float())  # settled positions are kept, nothing is behind the end
-            loss = loss - (1 + kept.cumprod(-1).sum(-1)).log().mean()
+            loss = (kind == "chain") * loss - (1 + kept.cumprod(-1).sum(-1)).log().mean()
         return loss
 
     def step(self, done: float) -> float:

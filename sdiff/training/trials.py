@@ -32,8 +32,8 @@ TRIALS = {
     "7 layers: 0, 5, 10, 15, 20, 25, 29": replace(BASE, sources=(0, 5, 10, 15, 20, 25, 29)),
 }
 FURTHER = {
-    f"from the shipped network: {kind}": Recipe(loss=loss)
-    for kind, loss in (("soft targets", "soft"), ("TV loss", "tv"), ("soft targets and chain loss", "chain"))
+    f"from a trained network: {kind}": Recipe(loss=loss)
+    for kind, loss in (("soft targets", "soft"), ("TV loss", "tv"), ("soft targets and chain loss", "chain"), ("chain loss alone", "tau"))
 }
 TENTH = 10  # every tenth answer: reading the corpus again for each set of layers would outlast the training
 
@@ -46,7 +46,8 @@ def compare(
     results = json.loads(path.read_text()) if path.exists() else {"schema": 1, "rows": []}
     shelves: dict[tuple[int, ...], Shelf] = {}
     for name, recipe in (FURTHER if start else TRIALS).items():
-        if any(row["name"] == name and row["minutes"] == minutes for row in results["rows"]):
+        same = [row for row in results["rows"] if (row["name"], row.get("start")) == (name, about.get("start"))]
+        if any(row["minutes"] == minutes for row in same):
             continue
         run = Training(model, corpus, special, recipe, shelves.get(recipe.sources), start)
         shelves = {recipe.sources: run.shelf}  # one at a time: each holds the whole corpus
@@ -56,7 +57,7 @@ def compare(
         tau = {noise: {task: round(expected_tau(a[:8]), 3) for task, a in tasks.items()} for noise, tasks in history["acceptance"].items()}
         row = {"name": name, "minutes": minutes, "steps": history["step"], "blocks": history["blocks"], "expected_tau": tau,
                "acceptance": history["acceptance"], "recipe": asdict(recipe), "date": datetime.date.today().isoformat(), **about}  # fmt: skip
-        results["rows"] = [r for r in results["rows"] if r["name"] != name] + [row]
+        results["rows"] = [r for r in results["rows"] if r not in same] + [row]
         store(results, path)
         print(json.dumps({k: row[k] for k in ("name", "steps", "expected_tau")}), flush=True)
 
@@ -64,4 +65,6 @@ def compare(
 def summary(path: Path) -> list[dict[str, Any]]:
     """What was tried, for the card of the drafter: expected tokens per cycle of each recipe at equal time."""
     rows = json.loads(path.read_text())["rows"] if path.exists() else []
-    return [{key: row[key] for key in ("name", "minutes", "steps", "expected_tau", "date", "adapter")} for row in rows]
+    return [
+        {key: row[key] for key in ("name", "start", "minutes", "steps", "expected_tau", "date", "adapter") if key in row} for row in rows
+    ]

@@ -33,7 +33,12 @@ def static(text: str) -> str:
 def _component(value: str, html: str, css: str, script: str, **props: Any) -> gr.HTML:
     """A component whose page part never changes; `value` is a string that its script draws."""
     return gr.HTML(
-        value, html_template=static(html), css_template=static(css + read("help.css")), js_on_load=read("common.js") + script, apply_default_css=False, **props
+        value,
+        html_template=static(html),
+        css_template=static(css + read("help.css")),
+        js_on_load=read("common.js") + script,
+        apply_default_css=False,
+        **props,
     )
 
 
