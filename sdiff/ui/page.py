@@ -77,8 +77,8 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
                 with gr.Tab(strings.VIEWS["theory"], id="theory"):
                     theory = build_theory(stage)
                 with gr.Tab(strings.VIEWS["learn"], id="learn"):
-                    shows = failures(folder)
                     gr.Markdown(strings.NOTES, elem_id="notes")
+                    shows = failures(folder)
         buttons = (run, plain, start_race, stop)
         _wire_runs(visitors, controls, buttons, (stage, status, table))
         _wire_race(visitors, controls, buttons, (track, status))

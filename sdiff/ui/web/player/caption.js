@@ -59,9 +59,14 @@ function sayVerify(timeline, state, words) {
 function sayVerdict(timeline, state, words) {
   const check = state.checks[lastVerdict(state)];
   const { position, token, u, keep } = check.verdict;
+  if (check.flipped) return sayFlip(timeline, check, words);
   const values = { position, token: quoted(timeline, token), u: number(u), keep: number(keep) };
   return fill(words[check.state], values);
 }
+// A recorded coin judged by another leniency: its keep probability there is not in the trace, where it flips is.
+const sayFlip = (timeline, { state, verdict, at }, words) =>
+  fill(state === "rejected" ? words.wouldRefuse : words.wouldKeep, { position: verdict.position, token: quoted(timeline, verdict.token), u: number(verdict.u), at: at.toFixed(2), flip: number(verdict.flip) });
+
 function sayCycle(timeline, state, words) {
   const count = (name) => state.checks.filter((check) => check.state === name).length;
   const { tokens, extra } = state.emit;

@@ -4,7 +4,7 @@ function drawCard(box, timeline, state, target, words) {
   const check = target && state.checks[target.column];
   // what the card depends on; the same again needs no new card
   const shown = [timeline, state && state.kind, state && state.index, state && state.rows.length, target && target.row, target && target.column,
-                 check && check.state, check && check.verdict, state && state.emit];
+                 check && check.state, check && check.verdict, check && check.flipped && check.at, state && state.emit];
   if (box.drawn && shown.every((part, i) => part === box.drawn[i])) return;
   box.drawn = shown;
   box.replaceChildren();
@@ -19,7 +19,10 @@ function drawCard(box, timeline, state, target, words) {
   const verdict = check && check.verdict;
   if (!verdict) left.append(el("p", "", check && check.state === "unexamined" ? words.unexamined : words.ready));
   else {
-    left.append(el("p", "", verdictSentence(verdict, words)), coinBar(verdict));
+    if (check.flipped) left.append(el("p", "", sayFlip(timeline, check, props.words.captions)));
+    const other = check.flipped || check.state === "unexamined"; // under another leniency than the run's
+    if (check.state === "unexamined") left.append(el("p", "", words.unexamined));
+    left.append(el("p", other ? "sd-small" : "", (other ? words.asRecorded + " " : "") + verdictSentence(verdict, words)), coinBar(verdict));
     left.append(facts(words, [["p", verdict.p], ["q", verdict.q], ["f", verdict.f], ["tv", verdict.tv]]));
     box.append(choices(timeline, "topP", verdict.top_p, verdict.token, words), choices(timeline, "topQ", verdict.top_q, verdict.token, words));
   }

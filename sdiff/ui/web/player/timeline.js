@@ -105,7 +105,7 @@ function checksOf(cycle, frame, whatIf) {
     const state = !verdict || refused ? (closed ? "unexamined" : "ready")
       : !would ? "rejected" : strictlyKept(verdict) ? "accepted" : "lenient";
     if (state === "rejected") refused = closed = true;
-    return { state, token, verdict, flipped, fixedAt: cycle.verify.fixed_at[i] };
+    return { state, token, verdict, flipped, at: whatIf, fixedAt: cycle.verify.fixed_at[i] };
   });
 }
 
@@ -155,10 +155,9 @@ function cycleFrame(timeline, from, direction) {
   return next ? next.first : direction < 0 ? 0 : Math.max(timeline.frames.length - 1, 0);
 }
 function rejectionFrame(timeline, from) {
-  return seekFrame(timeline, from, 1, (frame) => {
-    const verdict = frame.kind === "verdict" && timeline.cycles[frame.cycle].verdicts[frame.verdicts - 1];
-    return verdict && !verdict.accepted;
-  });
+  const refused = (frame) => frame.kind === "verdict" && !timeline.cycles[frame.cycle].verdicts[frame.verdicts - 1].accepted;
+  const found = timeline.frames.flatMap((frame, k) => (refused(frame) ? [k] : []));
+  return found.find((k) => k > from) ?? found[0] ?? from; // behind the last one comes the first
 }
 
 // How much slower than the decoder's own clock the cycle around frame k is shown at `speed`; 0 when unknown.

@@ -41,6 +41,8 @@ function show() {
   const whole = longest(race.lanes), complete = race.lanes.length > 0 && race.lanes.every((lane) => lane.end);
   $(".rc-empty").hidden = race.lanes.length > 0;
   $(".rc-transport").hidden = !race.lanes.length;
+  const told = race.lanes.find((lane) => lane.run);
+  setText($(".rc-prompt"), told ? fill(words[told.source === "recorded" ? "recorded" : "prompt"], { prompt: told.run.prompt }) : "");
   const most = Math.max(1, ...race.lanes.map(written));
   race.rows.forEach((node, i) => {
     const lane = race.lanes[i], at = laneAt(lane, race.now);
