@@ -47,6 +47,10 @@ def test_leniency_after_the_fact_marks_the_verdicts_that_flip(page, trace):
         expect(page.locator(".sd-flipped-verdict")).to_have_count(1)
         assert states(page)[flipped[0].position - 1] == ("rejected" if flipped[0].accepted else "lenient")
         expect(page.locator(STAGE)).to_have_attribute("data-kind", "verdict")
+        expect(page.locator(".sd-caption")).to_contain_text(f"At λ = {leniency:.2f} position {flipped[0].position},")
+        page.locator(".sd-flipped-verdict").focus()
+        expect(page.locator(".sd-card")).to_contain_text("would be rejected" if flipped[0].accepted else "would be accepted")
+        expect(page.locator(".sd-card")).to_contain_text("As recorded: Kept" if flipped[0].accepted else "As recorded: Refused")
     page.locator(".sd-whatif-reset").click()
     expect(page.locator(".sd-flipped-verdict")).to_have_count(0)
     assert states(page)[flipped[0].position - 1] == "rejected"
@@ -90,6 +94,9 @@ def test_presenter_is_large_enough_and_leaves_again(page):
     for width, height in ((1280, 720), (1024, 768)):
         page.set_viewport_size({"width": width, "height": height})
         assert page.evaluate("() => document.querySelector('.sd-presenter').scrollWidth <= innerWidth")
+        assert page.evaluate(
+            "() => [...document.querySelectorAll('.sd-presenter .sd-scroll, .sd-presenter .sd-card')].every((e) => e.scrollHeight <= e.clientHeight + 1)"
+        )
         box = page.locator(".sd-written").bounding_box()
         assert box["y"] + box["height"] <= height
     expect(page.locator(".sd-legend")).to_be_hidden()
@@ -97,6 +104,16 @@ def test_presenter_is_large_enough_and_leaves_again(page):
     assert frame(page) == 21
     page.keyboard.press("Escape")
     expect(page.locator(".sd-legend")).to_be_visible()
+
+
+def test_behind_the_last_rejection_comes_the_first(page):
+    pause(page)
+    page.keyboard.press("Home")
+    page.keyboard.press("n")
+    first = frame(page)
+    page.keyboard.press("End")
+    page.keyboard.press("n")
+    assert frame(page) == first
 
 
 def test_tokens_are_one_tab_stop_and_arrows_walk_among_them(page):
