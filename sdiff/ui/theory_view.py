@@ -199,6 +199,12 @@ def _choose(event: gr.EventData) -> Any:
     return chosen if chosen in RULES else gr.skip()
 
 
+# Gradio takes a typed number over in its own time, after a quick press of the button: what stands in the boxes counts.
+TYPED = (
+    "(...given) => [...given.slice(0, 3), ...['p', 'q'].map((law) => document.querySelector(`#theory-${law} :is(textarea, input)`).value)]"
+)
+
+
 def _wire_laws(presets: dict[str, gr.Button], own: dict[str, Any], settings: list[Any], outputs: list[Any]) -> None:
     laws, rule, leniency = settings
     chart = outputs[1]
@@ -208,7 +214,7 @@ def _wire_laws(presets: dict[str, gr.Button], own: dict[str, Any], settings: lis
     laws.settled(_settled, settings, outputs, **AT_ONCE)
     gr.on([rule.change, leniency.change], _resettle, settings, outputs, **AT_ONCE)
     chart.chosen(_choose, None, rule, **{**AT_ONCE, "trigger_mode": "multiple"})
-    gr.on([own["use"].click, own["p"].submit, own["q"].submit], _use, [*settings, own["p"], own["q"]], outputs, **AT_ONCE)
+    gr.on([own["use"].click, own["p"].submit, own["q"].submit], _use, [*settings, own["p"], own["q"]], outputs, js=TYPED, **AT_ONCE)
     own["random"].click(_random, [rule, leniency, own["n"], own["seed"]], outputs, **AT_ONCE)
 
 
