@@ -403,16 +403,8 @@ def test_trials_are_kept_and_not_repeated_and_can_begin_from_a_trained_network(m
     real = trials.Training
     monkeypatch.setattr(trials, "Training", lambda *args: asked.append((len(args[1]), args[-1])) or real(*args))
     for network in (None, None, start):
-        trials.compare(
-            model,
-            answers,
-            [0, 1, 2],
-            1e-9,
-            path,
-            {"adapter": "a", "hardware": {}, "start": "s"} if network else {"adapter": "a", "hardware": {}},
-            tmp_path,
-            network,
-        )
+        about = {"adapter": "a", "hardware": {}, **({"start": "s"} if network else {})}
+        trials.compare(model, answers, [0, 1, 2], 1e-9, path, about, tmp_path, network)
     assert asked == [(corpus.HELD_OUT + len(answers[corpus.HELD_OUT :: 2]), network) for network in (None, None, start)]
     assert [row["name"] for row in trials.summary(path)] == ["one", "two", "three"]
     assert all(1 <= tau <= 9 for row in trials.summary(path) for tasks in row["expected_tau"].values() for tau in tasks.values())
