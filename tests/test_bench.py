@@ -14,6 +14,7 @@ import pytest
 
 from sdiff import bundled
 from sdiff.bench import readme, report, speed
+from sdiff.bench.places import modelled
 from sdiff.bench.points import points, quality, ratio, speed_draws, weights
 from sdiff.bench.points import speed as speed_figures
 from sdiff.bench.quality import Outcome, repeated
@@ -219,6 +220,22 @@ def test_speed_is_the_median_of_paired_ratios():
     assert (figures["speedup"], figures["timed"], figures["load"]) == (2, 3, 2.5)
     assert figures["speedup_low"] <= 2 <= figures["speedup_high"]
     assert (figures["draft_ms"], figures["verify_ms"], figures["examine_ms"], figures["other_ms"]) == (10, 40, 1, 0.5)
+
+
+def test_a_modelled_speed_is_tokens_per_cycle_over_the_price_of_a_cycle():
+    plain, paced = Setting("reasoning"), Setting("reasoning", "masked", 8, 0.4, proposal="paced")
+    decoded = pd.concat([table([outcome(0, tokens=20, cycles=5), outcome(1, tokens=30, cycles=5), outcome(2, tokens=90, cycles=10)]),
+                         table([outcome(0, cycles=20)], plain), table([outcome(0)], paced)])  # fmt: skip
+    timed = by_setting(modelled(decoded, 0.25))
+    assert set(timed) == {ONE, plain}, "how many steps a paced block took is not stored"
+    assert ONE.steps == 4
+    assert timed[ONE]["tokens_per_second"].tolist() == [4 / 2, 6 / 2, 9 / 2]
+    figures = speed_figures(timed[ONE])
+    assert (figures["speedup"], figures["timed"]) == (3, 3)
+    assert all(math.isnan(figures[name]) for name in ("draft_ms", "verify_ms", "examine_ms", "other_ms", "load"))
+    assert speed_figures(timed[plain])["speedup"] == 1
+    free = by_setting(modelled(decoded, 0.0))[ONE]["tokens_per_second"]
+    assert free.tolist() == [4, 6, 9], "with free steps a block is worth its tokens"
 
 
 def test_points_join_both_passes():

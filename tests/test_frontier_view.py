@@ -24,6 +24,7 @@ from test_architecture import SOURCES, tree
 from sdiff import trace as t
 from sdiff.bench import personal
 from sdiff.bench.chart import Measurements, chosen, name_of
+from sdiff.bench.places import STEP_COSTS
 from sdiff.bench.report import report
 from sdiff.bench.settings import Setting, measured
 from sdiff.bench.store import Store
@@ -35,7 +36,7 @@ from sdiff.ui.assets import read
 from sdiff.ui.components import FRONTIER_SCRIPTS, static
 from sdiff.ui.engine import Engine
 from sdiff.ui.frontier_api import frontier_json, recommend_json
-from sdiff.ui.frontier_data import Look, asked, payload, picked, sentence
+from sdiff.ui.frontier_data import Look, asked, payload, picked, place_label, sentence
 from sdiff.ui.frontier_view import build_frontier
 from sdiff.ui.measuring import Sweep
 from sdiff.ui.own_runs import OwnRuns, own_run
@@ -197,13 +198,42 @@ def test_this_machine_is_laid_over_the_shipped_one(folder, tmp_path):
     rows.own(tmp_path)
     both = Measurements(folder / "shipped", tmp_path, lambda: rows.MODELS)
     data = drawn(both)
-    assert [place.own for place in both.places()] == [False, True]
+    assert [place.own for place in both.places() if place.run] == [False, True]
     assert len(data["mine"]["points"]) == 1 + 2 + 2 * 2 - 0
     assert data["mine"]["fronts"]["both"]
     assert any("a made-up laptop" in line for line in data["where"])
     alone = drawn(both, Look("reasoning", place=both.places()[1].id))
     assert alone["mine"] is None
     assert len(alone["main"]["points"]) == len(data["mine"]["points"])
+
+
+def test_a_modelled_verifier_is_a_place_of_its_own_and_says_so(folder, tmp_path, measurements):
+    rows.own(tmp_path)
+    both, timed = Measurements(folder / "shipped", tmp_path, lambda: rows.MODELS), drawn(measurements)
+    assert both.place().run, "what is shown first was timed"
+    place = both.places()[-1]
+    assert place.step_cost == min(STEP_COSTS)
+    data = drawn(both, Look("reasoning", place=place.id), [own_run(run_of(plain=True)), own_run(run_of(steps=4))])
+    assert (data["mine"], data["own"]["stars"]) == (None, []), "what was timed does not stand beside what is modelled"
+    assert (data["modelled"], timed["modelled"]) == (0.01, None)
+    assert data["notes"][0].startswith("Modelled, not timed: speed = τ ÷ (1 + S × 0.01)")
+    assert not any("made-up machine" in line for line in data["where"]), "no machine was timed for it"
+    assert any("made-up server" in line for line in data["where"]), "but its decodes are real"
+    assert "1 %" in place_label(place)
+    by_key = {tuple(p["setting"].values()): p for p in timed["main"]["points"]}
+    for p in data["main"]["points"]:
+        assert p["tokens_per_second"] is p["draft_ms"] is p["verify_ms"] is p["load"] is None, "a model has no milliseconds"
+        assert p["quality"] == by_key[tuple(p["setting"].values())]["quality"]
+        if p["setting"]["steps"]:
+            assert p["speed"] == pytest.approx(p["tau"] / (1 + p["setting"]["steps"] * 0.01), rel=0.15), "a median beside a ratio of sums"
+    best = both.answer("reasoning", "", "tv", place.id, "near", 2.0)
+    assert best["best"] is not None
+
+
+def test_without_anything_timed_nothing_is_modelled(folder, tmp_path):
+    store = rows.Store(tmp_path)
+    store.add("quality", store.begin("quality", rows.MODELS, rows.WHERE), rows.quality_rows([Setting("reasoning")], 4))
+    assert Measurements(tmp_path, folder / "none", lambda: rows.MODELS).places() == []
 
 
 def test_speeds_without_a_quality_are_kept_apart(tmp_path):

@@ -9,9 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import aclosing
-from types import SimpleNamespace
 
-import gradio as gr
 import pytest
 from apart import run_async
 from traces import small_trace
@@ -226,12 +224,8 @@ def test_the_line_is_first_come_first_served_and_ends():
 # ------------------------------------------------------------------------------- the status line of a page
 
 
-async def followed(visitors: Visitors) -> list[str]:
-    """What the status line is told. The last word tells nothing: Gradio repeats it when a generator ends, beside a run that began meanwhile."""
-    page = SimpleNamespace(session_hash="a")
-    *told, last = [said async for said in _follow_loading(visitors, "")(page)]
-    assert last == gr.skip()
-    return told
+async def followed(engine: Engine) -> list[str]:
+    return [said async for said in _follow_loading(engine, "")()]
 
 
 def test_the_last_word_on_loading_tells_how_it_ended():
@@ -245,17 +239,6 @@ def test_the_last_word_on_loading_tells_how_it_ended():
         return said
 
     engine.status = status
-    words = run_async(followed(Visitors(engine)))
+    words = run_async(followed(engine))
     assert words[0].startswith("busy:")
     assert "No network" in words[-1]
-
-
-def test_the_last_word_of_a_run_is_not_overwritten_by_a_late_ready():
-    """A page that is loaded slowly follows the loading only after its first run has ended."""
-    visitors = Visitors(ready(Scripted(brief)))
-    assert run_async(followed(visitors))
-    visitors.asked("a")
-    run_async(collect(visitors))
-    assert not run_async(followed(visitors))
-    visitors.forget("a")
-    assert not visitors.ran("a")

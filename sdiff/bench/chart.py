@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import threading
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,10 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdiff.bench.places import MODELLED, Place, modelled
 from sdiff.bench.points import is_exact, points, quality, speed
 from sdiff.bench.report import joint_ratio
 from sdiff.bench.settings import GAMMA, GRADED, Setting
-from sdiff.bench.store import MACHINE, Store, by_setting
+from sdiff.bench.store import Store, by_setting
 from sdiff.frontier import KNOBS, Choice, Point, choose, draws, gain, only, probability_on_front, staircase
 from sdiff.request import DEFAULT_PROPOSAL, NOISES
 from sdiff.request import KNOBS as RULES
@@ -30,22 +30,6 @@ FEW = 3  # timed prompts below which a speed has no interval
 LEAST_DRAWS = 50  # bootstrap draws below which nothing is said about chance
 ALONE = ("leniency", "steps")  # the fronts of one knob, see frontier.only
 AIMS = ("near", "quality", "speed")  # near: so many points below lossless
-
-
-@dataclass(frozen=True)
-class Place:
-    """A machine that was timed, told by the latest of its runs. `own`: measured by the person who looks."""
-
-    own: bool
-    run: dict[str, Any]
-
-    @property
-    def machine(self) -> dict[str, Any]:
-        return {key: self.run.get(key) for key in MACHINE}
-
-    @property
-    def id(self) -> str:
-        return f"{'own' if self.own else 'shipped'}-{zlib.crc32(repr(self.machine).encode()):08x}"
 
 
 @dataclass(frozen=True)
@@ -185,7 +169,7 @@ class Measurements:
         self.models, self._stamp = self._name_models(), stamp
 
     def places(self) -> list[Place]:
-        """Timed machines: the shipped ones first, each kind from the one measured last."""
+        """Timed machines, the shipped ones first, each kind from the one measured last; after them, if there is one, what is modelled."""
 
         def found() -> list[Place]:
             result = []
@@ -195,7 +179,7 @@ class Measurements:
                     latest.pop(place.id, None)
                     latest[place.id] = place
                 result += reversed(latest.values())
-            return result
+            return [*result, *MODELLED] if result else []
 
         return self.kept(("places",), found)
 
@@ -209,11 +193,14 @@ class Measurements:
         return self.stores[place.own] if len(self.stores[place.own].rows("quality", self.models)) else self.stores[False]
 
     def tables(self, place: Place) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """(quality rows, timings) of a machine."""
+        """(quality rows, timings) of a place."""
 
         def read() -> tuple[pd.DataFrame, pd.DataFrame]:
             decoded = self.store_of_quality(place).rows("quality", self.models)
-            timed = self.stores[place.own].rows("speed", self.models, **place.machine)
+            if place.step_cost is None:
+                timed = self.stores[place.own].rows("speed", self.models, **place.machine)
+            else:
+                timed = modelled(decoded, place.step_cost)
             return tuple(table[table["noise"].isin(["", *NOISES])] for table in (decoded, timed))
 
         return self.kept(("tables", place.id), read)
@@ -227,7 +214,8 @@ class Measurements:
             kept = finite(every)
             rows, timings = (by_setting(table[table["task"] == task]) for table in (decoded, timed))
             settings = [Setting(task, *p.key) for p in kept]
-            figures = {p.key: {**quality(rows[s]), **speed(timings[s])} for p, s in zip(kept, settings, strict=True)}
+            rate = {} if place.step_cost is None else {"tokens_per_second": None}  # a model has no second
+            figures = {p.key: {**quality(rows[s]), **speed(timings[s]), **rate} for p, s in zip(kept, settings, strict=True)}
             alone = {s: speed(part) for s, part in timings.items() if s not in rows}
             return Measured(kept, figures, alone, len(every) - len(kept))
 
@@ -251,18 +239,11 @@ class Measurements:
         if noise not in ("", *NOISES) or rule not in ("", *RULES):
             raise ValueError(Sentence("unknown noise or rule"))  # also bounds what is kept
         state, here = self.state(), self.place(place)
-        base = {
-            "task": task,
-            "noise": noise,
-            "rule": rule,
-            "graded": task in GRADED,
-            "state": state,
-            "problem": self.problem,
-            "models": self.models,
-        }
+        base = {"task": task, "noise": noise, "rule": rule, "graded": task in GRADED, "state": state, "problem": self.problem,
+                "models": self.models, "modelled": here.step_cost if here else None}  # fmt: skip
         if here is None:
             return {**base, "place": "", "tasks": [], "main": None, "mine": None, "joint": {}, "run": None, "quality_runs": []}
-        mine = next((p for p in self.places() if p.own and p.id != here.id), None)
+        mine = None if here.step_cost is not None else next((p for p in self.places() if p.own and p.id != here.id), None)
         return {**base, "place": here.id, "tasks": self.tasks(here), "main": self._layer(task, here, noise, rule),
                 "mine": self._layer(task, mine, noise, rule) if mine else None, "mine_run": mine and mine.run,
                 "joint": self._joint(task, here, noise) if rule == "tv" else {}, "run": here.run, "quality_runs": self._quality_runs(here)}  # fmt: skip

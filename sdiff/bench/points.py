@@ -65,7 +65,9 @@ def speed(rows: pd.DataFrame) -> dict[str, Any]:
     ratios = (rows["tokens_per_second"] / rows["plain_tokens_per_second"]).to_numpy(float)
     low, high = interval(speed_draws(ratios, rows["problem"].to_numpy(int)))
     cycles = rows["cycles"].sum()
-    phases = {f"{phase}_ms": round(float(rows[f"{phase}_ms"].sum() / cycles), 3) for phase in ("draft", "verify", "examine", "other")}
+    phases = {
+        f"{phase}_ms": round(float(rows[f"{phase}_ms"].sum(min_count=1) / cycles), 3) for phase in ("draft", "verify", "examine", "other")
+    }
     return {"timed": len(rows), "speedup": round(float(np.median(ratios)), 4), "speedup_low": low, "speedup_high": high, **phases,
             "tokens_per_second": round(float(rows["tokens_per_second"].median()), 2), "load": round(float(rows["load"].max()), 2)}  # fmt: skip
 

@@ -53,6 +53,7 @@ def headlines(store: Store, models: dict[str, str], figures: dict[str, Any]) -> 
                 f"- {task}, a banked budget against the best fixed setting at no larger mean TV ({row['tv']:.3f}): {row['ratio']:.2f}× as fast at best "
                 f"({row['setting']}); against fixed leniency with the same steps {row['alike']:.2f}×."
             )
+    lines += modelled_lines(figures["joint_vs_single_modelled"])
     if figures["cycle_cost"]:
         lines.append(f"- One cycle at S = 1 costs {figures['cycle_cost']:.2f} plainly decoded tokens.")
     if figures["plain_vs_transformers"]:
@@ -61,6 +62,21 @@ def headlines(store: Store, models: dict[str, str], figures: dict[str, Any]) -> 
         )
     if figures["mbu"]:
         lines.append(f"- A plain token takes {1 / figures['mbu']:.1f} × as long as reading the weights once would.")
+    return lines
+
+
+def modelled_lines(by_cost: dict[str, dict[str, dict[str, Any]]]) -> list[str]:
+    """What both knobs would gain over leniency alone beside a verifier whose pass costs more."""
+    lines = []
+    for cost, ratios in by_cost.items():
+        told = [
+            f"{task} {noise} {row['ratio']:.2f}× ({row['low']:.2f} – {row['high']:.2f})"
+            for task in GRADED
+            for noise, row in ratios[task].items()
+            if row
+        ]
+        if told:
+            lines.append(f"- Modelled, not timed (speed = τ ÷ (1 + S × {cost})), both knobs against leniency alone: {', '.join(told)}.")
     return lines
 
 

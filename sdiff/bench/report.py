@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdiff import limits
+from sdiff.bench.places import STEP_COSTS, modelled
 from sdiff.bench.points import points, quality, speed
 from sdiff.bench.settings import GAMMA, GRADED, STEPS, Setting, grid, measured
 from sdiff.bench.store import MACHINE, Store, by_setting
@@ -127,7 +128,8 @@ def report(store: Store, models: dict[str, str], decoded: Store | None = None) -
     run = last_run(store, models)
     decoded, timed = (decoded or store).rows("quality", models), timings(store, models)
     every = {task: points(decoded, timed, task) for task in TASKS}
-    ratios = {task: {noise: joint_ratio(decoded, timed, task, noise) for noise in NOISES} for task in TASKS}
+    joint = lambda timed: {task: {noise: joint_ratio(decoded, timed, task, noise) for noise in NOISES} for task in TASKS}  # noqa: E731
+    ratios = joint(timed)
     gains = {
         task: gain([p for noise in NOISES for p in with_noise(every[task], noise)], "leniency") if every[task] else None for task in TASKS
     }
@@ -141,6 +143,7 @@ def report(store: Store, models: dict[str, str], decoded: Store | None = None) -
         "cycle_cost": cost_of_a_cycle(timed),
         "joint_vs_single": {task: {noise: row and row["ratio"] for noise, row in rows.items()} for task, rows in ratios.items()},
         "joint_vs_single_settings": ratios,
+        "joint_vs_single_modelled": {f"{cost:g}": joint(modelled(decoded, cost)) for cost in STEP_COSTS},
         "hypervolume_gain": {task: row and _number(row["ratio"]) for task, row in gains.items()},
         "adaptive_gain": {task: row and row["ratio"] for task, row in adaptive.items()},
         "adaptive_gain_settings": adaptive,

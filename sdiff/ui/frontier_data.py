@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sdiff.bench.chart import AIMS, Measurements, Place
+from sdiff.bench.chart import AIMS, Measurements
+from sdiff.bench.places import Place
 from sdiff.bench.settings import Setting
 from sdiff.bench.store import MACHINE, arithmetic
 from sdiff.ui import strings
@@ -47,9 +48,18 @@ def payload(measurements: Measurements, look: Look, own: list[OwnRun]) -> str:
     """JSON for the component's value."""
     try:
         chart = measurements.chart(look.task, look.noise, look.rule, look.place)
-        drawn = {key: chart[key] for key in ("task", "noise", "rule", "place", "graded", "main", "mine")}
+        drawn = {key: chart[key] for key in ("task", "noise", "rule", "place", "graded", "modelled", "main", "mine")}
         said = {"notes": notes(chart), "missing": missing(chart), "where": where(chart), "answer": question(measurements, look, chart)}
-        return script_json(strings.all_said({**drawn, **said, "called": strings.FRONTIER_TASKS[look.task], "own": placed(own, chart)}))
+        return script_json(
+            strings.all_said(
+                {
+                    **drawn,
+                    **said,
+                    "called": strings.FRONTIER_TASKS[look.task],
+                    "own": placed(own if chart["modelled"] is None else [], chart),
+                }
+            )
+        )
     except Exception as error:
         return script_json({"broken": strings.FRONTIER_BROKEN.format(error=sentence(error))})
 
@@ -88,7 +98,7 @@ def missing(chart: dict[str, Any]) -> str:
 
 def notes(chart: dict[str, Any]) -> list[str]:
     """Sentences under the headline: the joint setting on fresh problems, and what was left out."""
-    lines = []
+    lines = [] if chart["modelled"] is None else [strings.FRONTIER_MODELLED.format(cost=f"{chart['modelled']:g}")]
     for noise, row in chart["joint"].items():
         if math.isfinite(row["low"]):
             sentence = strings.FRONTIER_ONE_STEP if row["joint"] == row["single"] else strings.FRONTIER_JOINT
@@ -145,6 +155,8 @@ def question(measurements: Measurements, look: Look, chart: dict[str, Any]) -> d
 
 
 def place_label(place: Place) -> str:
+    if place.step_cost is not None:
+        return strings.FRONTIER_PLACE_MODELLED.format(cost=f"{100 * place.step_cost:g}")
     return (strings.FRONTIER_PLACE_OWN if place.own else strings.FRONTIER_PLACE).format(**_place(place.run))
 
 

@@ -82,7 +82,6 @@ class Visitors:
         self.engine = engine
         self.finished: Callable[[str, Trace], Any] = lambda page, trace: None  # told of every run that came to its end
         self._stops: dict[str, threading.Event] = {}
-        self._ran: set[str] = set()
         self._early: dict[str, float] = {}  # stops that overtook their run on a busy server, and when
 
     def stop(self, page: str) -> None:
@@ -93,18 +92,9 @@ class Visitors:
             now = time.monotonic()
             self._early = {p: at for p, at in self._early.items() if now - at < EARLY_SECONDS} | {page: now}
 
-    def asked(self, page: str) -> None:
-        """The page asks for a run: from now on the answers to that, a refusal too, write its status line."""
-        self._ran.add(page)
-
-    def ran(self, page: str) -> bool:
-        """Has this page asked for a run since it was opened?"""
-        return page in self._ran
-
     def forget(self, page: str) -> None:
         """The page was closed: stop its run and keep nothing of it."""
         self.stop(page)
-        self._ran.discard(page)
 
     async def run(self, page: str, request: Request, told: bool = True) -> AsyncGenerator[Update, None]:
         """Wait for the models and the line, then stream the run. A new run of a page replaces its old one. `told`: report it as `finished`."""
@@ -123,7 +113,7 @@ class Visitors:
             while (wait := self._wait(ticket)) is not None:
                 yield wait
                 if stop.is_set() or self.engine.error:
-                    yield Update(*self.engine.status())
+                    yield Update(*(self.engine.status() if self.engine.error else _nothing(None)))
                     return
                 await anyio.sleep(POLL_SECONDS)
             async with aclosing(self._decode(page if told else "", request, stop)) as updates:  # closed before the place is given back

@@ -59,7 +59,7 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
         asked = line(elem_id="asked")
         with gr.Row(elem_id="columns"):
             with gr.Column(elem_id="controls"):
-                controls, (run, plain, stop), status, notes, link = _controls(
+                controls, (run, plain, stop), (loading, status), notes, link = _controls(
                     prompt or next(iter(strings.EXAMPLES.values())), PAIRS[pair].noises
                 )
             with gr.Tabs(elem_id="views") as views:
@@ -88,7 +88,7 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
             _wire_frontier(front, visitors, controls, (stage, table), views)
         wire_links(demo, controls, link, (views, stage, table, asked), folder, (front, theory))
         offer(visitors)
-        demo.load(_follow_loading(visitors, problem), None, status, concurrency_limit=None, **QUIET)
+        demo.load(_follow_loading(engine, problem), None, loading, concurrency_limit=None, **QUIET)
         demo.unload(_closer(visitors, front))
     return demo
 
@@ -112,7 +112,7 @@ def _controls(
         run = gr.Button(strings.RUN, variant="primary", elem_id="run", min_width=90)
         stop = gr.Button(strings.STOP, interactive=False, elem_id="stop", min_width=90)
     plain = gr.Button(strings.PLAIN, elem_id="plain", size="sm")
-    status = line(elem_id="status")
+    loading, status = line(elem_id="loading"), line(elem_id="status")  # page.css shows the first while the second is empty
     gr.Markdown(strings.NEXT_RUN)
     c["noise"] = gr.Radio([(strings.NOISE_LABELS[n], n) for n in noises], value=noises[0], **labels("noise"))
     c["steps"], c["leniency"] = slider("steps", 1), slider("leniency", 0.01)
@@ -130,7 +130,7 @@ def _controls(
     with gr.Accordion(strings.LINK_COPY, open=False, elem_id="link"):
         make = gr.Button(strings.LINK_MAKE, size="sm", elem_id="make-link")
         box = gr.Textbox(label=strings.LINK_BOX, interactive=False, buttons=["copy"], elem_id="link-box")
-    return c, (run, plain, stop), status, (native, law), (make, box)
+    return c, (run, plain, stop), (loading, status), (native, law), (make, box)
 
 
 def _wire_job(
@@ -149,7 +149,6 @@ def _wire_runs(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.B
 
     def runner(plain: bool) -> Any:
         async def run_prompt(page: gr.Request, *values: Any) -> AsyncIterator[tuple[Any, ...]]:
-            visitors.asked(page.session_hash or "")
             try:
                 request = Request(**dict(zip(controls, values, strict=True)), plain=plain)
             except RequestError as error:
@@ -170,7 +169,6 @@ def _wire_runs(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.B
 
 def _wire_race(visitors: Visitors, controls: dict[str, Any], buttons: tuple[gr.Button, ...], outputs: tuple[Any, Any]) -> None:
     async def run_lanes(page: gr.Request, *values: Any) -> AsyncIterator[tuple[Any, ...]]:
-        visitors.asked(page.session_hash or "")
         try:
             request = Request(**dict(zip(controls, values, strict=True)))
         except RequestError as error:
@@ -237,16 +235,14 @@ def _note(*values: Any) -> tuple[str, str]:
     return f"note:{native}", f"good:{strings.LOSSLESS}" if exact else f"busy:{strings.LOSSY}"
 
 
-def _follow_loading(visitors: Visitors, problem: str) -> Any:
-    async def follow(page: gr.Request) -> AsyncIterator[Any]:
-        engine = visitors.engine
+def _follow_loading(engine: Engine, problem: str) -> Any:
+    async def follow() -> AsyncIterator[str]:
         over = False
-        while not over and not visitors.ran(page.session_hash or ""):  # a run writes the status line itself, and its last word stays
+        while not over:
             over = engine.ready or bool(engine.error)  # asked before the sentence is made: the last one must tell how it ended
             tone, sentence = engine.status()
             yield f"{tone}:{sentence} {problem or RECORDING_NOTE.get(tone, '')}"
             await anyio.sleep(0 if over else POLL_SECONDS)
-        yield gr.skip()  # Gradio sends the last value once more when a generator ends: over the words of a run that began meanwhile
 
     return follow
 

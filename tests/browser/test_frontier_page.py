@@ -315,3 +315,13 @@ def test_an_empty_store_explains_itself(look, apps, tmp_path, picture):
     expect(page.locator(".fr-columns")).to_be_hidden()
     page.locator(".fr-definitions").is_visible()
     picture(page, "empty")
+
+
+def test_a_larger_verifier_is_modelled_on_request(look, frontier, picture):
+    page = look(frontier)
+    page.locator("#frontier-place input").click()
+    redrawn(page, lambda: page.get_by_role("option", name="modelled: a step = 1 %").click())
+    expect(page.locator(".fr-plot .xtitle")).to_have_text("modelled speed, × plain decoding")
+    expect(page.locator(".fr-notes")).to_contain_text("Modelled, not timed")
+    expect(page.locator('[data-key="mine"]')).to_be_hidden()
+    picture(page, "modelled")

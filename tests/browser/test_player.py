@@ -184,7 +184,7 @@ def test_legend_is_the_state_table(page):
 def test_no_recording_explains_itself(visit, serve, fake, tmp_path):
     page = visit(serve(lambda progress: fake, tmp_path))
     expect(page.locator(".sd-empty")).to_be_visible()
-    expect(page.locator("#status")).to_contain_text("No recorded run")
+    expect(page.locator("#loading")).to_contain_text("No recorded run")
 
 
 def test_loading_and_failure_keep_the_recording(visit, serve, recorded):
@@ -196,11 +196,11 @@ def test_loading_and_failure_keep_the_recording(visit, serve, recorded):
         raise RuntimeError("No network: connect to the internet and start again.")
 
     page = visit(serve(load, recorded))
-    expect(page.locator("#status")).to_contain_text("Downloading the verifier, 25%")
+    expect(page.locator("#loading")).to_contain_text("Downloading the verifier, 25%")
     expect(page.locator("#pair")).to_contain_text("SmolLM2-135M-Instruct checks")
     expect(page.locator("#pair")).to_contain_text("once they are loaded")
     seen.set()
-    expect(page.locator("#status")).to_contain_text("No network: connect to the internet", timeout=30_000)
+    expect(page.locator("#loading")).to_contain_text("No network: connect to the internet", timeout=30_000)
     expect(page.locator("#pair")).to_contain_text("could not be loaded", timeout=30_000)
     before = frame(page)
     page.wait_for_function(f"() => Number(document.querySelector('#player .sd').dataset.frame) !== {before}")

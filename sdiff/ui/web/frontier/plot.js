@@ -106,7 +106,7 @@ function layoutOf(data, answer, view, strip) {
     autosize: true, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colours.text, family: "system-ui, sans-serif", size: narrow ? 11 : 13 },
     margin: { l: narrow ? 40 : 56, r: 10, t: 14, b: 44 }, hovermode: "closest", hoverlabel: { bgcolor: colours.back, bordercolor: colours.edge, font: { color: colours.text }, align: "left" },
     dragmode: view.coarse ? false : "zoom", uirevision: data.task + data.place, showlegend: false,
-    xaxis: { ...axis, title: { text: escaped(words.speedAxis) }, anchor: strip ? "y2" : "y" },
+    xaxis: { ...axis, title: { text: escaped(known(data.modelled) ? words.modelledAxis : words.speedAxis) }, anchor: strip ? "y2" : "y" },
     yaxis: { ...axis, title: { text: escaped(data.graded ? words.accuracy : words.closeness) }, domain: [strip ? 0.16 : 0, 1], ...(view.any ? {} : { range: [0, 1] }) },
     ...(strip ? { yaxis2: { ...axis, domain: [0, 0.09], range: [-1, 1], fixedrange: true, showgrid: false, tickvals: [0], ticktext: [escaped(words.strip)], ticks: "" } } : {}),
     shapes: [{ ...rule, ...spans(true, 1) }, ...(needed ? [{ ...rule, ...spans(!across, needed.bound), line: { color: colours.both, width: 2, dash: "dashdot" } }] : [])],
