@@ -19,7 +19,6 @@ from sdiff.ui.assets import script_json
 from sdiff.ui.own_runs import SAMPLING, OwnRun, placed
 
 log = logging.getLogger(__name__)
-RULES = ("tv", "lenience", "cactus", "tv_bank")  # those of bench/settings.py
 
 
 class Bound(NamedTuple):

@@ -14,6 +14,7 @@ from typing import Any
 import gradio as gr
 
 from sdiff.bench.chart import AIMS, Measurements
+from sdiff.bench.settings import RULES
 from sdiff.fetch import cache_folder
 from sdiff.request import KNOBS
 from sdiff.tasks import TASKS
@@ -21,7 +22,7 @@ from sdiff.ui import strings
 from sdiff.ui.components import QUIET, frontier_chart, line
 from sdiff.ui.engine import Engine
 from sdiff.ui.frontier_api import endpoints
-from sdiff.ui.frontier_data import BOUNDS, RULES, Look, Picked, asked, payload, picked, place_label
+from sdiff.ui.frontier_data import BOUNDS, Look, Picked, asked, payload, picked, place_label
 from sdiff.ui.measuring import MINUTES, Sweep
 from sdiff.ui.own_runs import OwnRuns
 
