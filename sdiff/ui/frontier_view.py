@@ -14,7 +14,7 @@ from typing import Any
 import gradio as gr
 
 from sdiff.bench.chart import AIMS, Measurements
-from sdiff.bench.settings import RULES
+from sdiff.bench.settings import SWEPT
 from sdiff.fetch import cache_folder
 from sdiff.request import KNOBS
 from sdiff.tasks import TASKS
@@ -93,8 +93,8 @@ def _controls() -> dict[str, Any]:
     with gr.Row():
         c["task"] = gr.Radio([(strings.FRONTIER_TASKS[task], task) for task in TASKS], value=TASKS[0], **labels("task"))
         c["noise"] = gr.Radio([(label, noise) for noise, label in strings.FRONTIER_NOISES.items()], value="", **labels("noise"))
-        rules = [*((strings.said(KNOBS[rule].label), rule) for rule in RULES), (strings.FRONTIER_EVERYTHING, "")]
-        c["rule"] = gr.Dropdown(rules, value=RULES[0], **labels("rule"))
+        rules = [*((strings.said(KNOBS[rule].label), rule) for rule in SWEPT), (strings.FRONTIER_EVERYTHING, "")]
+        c["rule"] = gr.Dropdown(rules, value=SWEPT[0], **labels("rule"))
         c["place"] = gr.Dropdown([(strings.FRONTIER_NO_PLACE, "")], value="", **labels("place"))
     with gr.Row():
         c["aim"] = gr.Dropdown([(strings.FRONTIER_AIMS[aim], aim) for aim in AIMS], value=AIMS[0], scale=2, **labels("aim"))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sdiff.bench.chart import AIMS
+from sdiff.bench.settings import SWEPT
 from sdiff.request import KNOBS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, RULES, SLIDERS, Request
 from sdiff.tasks import TASKS
 from sdiff.ui import frontier_data, strings
@@ -19,7 +20,7 @@ CHOICES = {"noise": NOISES, "rule": tuple(KNOBS), "proposal": ("", *PROPOSALS)}
 SETTINGS = {f.name: f.type for f in fields(Request) if f.name != "plain"}
 LONGEST_QUESTION = 300
 # What a view has of its own: choices, and texts that only the view itself can judge.
-VIEW_CHOICES = {"frontier_task": TASKS, "frontier_noise": ("", *NOISES), "frontier_rule": (*frontier_data.RULES, ""), "frontier_aim": AIMS, "theory_rule": tuple(RULES)}  # fmt: skip
+VIEW_CHOICES = {"frontier_task": TASKS, "frontier_noise": ("", *NOISES), "frontier_rule": (*SWEPT, ""), "frontier_aim": AIMS, "theory_rule": tuple(RULES)}  # fmt: skip
 VIEW_TEXTS = ("frontier_place", "theory_p", "theory_q", "theory_tokens")
 LONGEST_TEXT = 300
 MOST_NOTES = 6
