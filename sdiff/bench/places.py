@@ -1,6 +1,6 @@
 """Where the speeds of a frontier come from: a machine that was timed, or a model of what a verifier of any size would give.
 
-The model is one line, `cycle_cost`: where reading the weights is all that counts, a pass over a block takes as long as one over a token.
+The model: where reading the weights is all that counts, a pass over a block takes as long as one over a token, and a cycle 1 + S·c of that.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import pandas as pd
 
 from sdiff.bench.settings import FIELDS
 from sdiff.bench.store import MACHINE, PASSES
+from sdiff.limits import cycle_cost, speed_up
 
-STEP_COSTS = (0.1, 0.03, 0.01)  # denoising step ÷ verify pass; a drafter with a tenth of its verifier's layers comes to about the first
+STEP_COSTS = (0.1, 0.03, 0.01)  # denoising step ÷ verify pass
 
 
 @dataclass(frozen=True)
@@ -41,15 +42,11 @@ class Place:
 MODELLED = [Place(False, step_cost=cost) for cost in STEP_COSTS]
 
 
-def cycle_cost(steps: Any, step_cost: float) -> Any:
-    """Plain tokens' time that a cycle of `steps` denoising steps takes: 1 + S·c."""
-    return 1 + steps * step_cost
-
-
 def modelled(decoded: pd.DataFrame, step_cost: float) -> pd.DataFrame:
-    """Timings that these decodes would have: tokens per cycle over `cycle_cost`, with a plain token as the unit of time. Milliseconds are
+    """Timings that these decodes would have, with a plain token as the unit of time: tokens per cycle over 1 + S·c. Milliseconds are
     unknown (NaN). Left out: `paced`, whose number of steps is its own choice."""
     rows = decoded[decoded["proposal"] != "paced"]
-    pace = np.where(rows["noise"] == "", 1.0, rows["tokens"] / rows["cycles"] / cycle_cost(rows["steps"], step_cost))
+    cost = cycle_cost(rows["steps"] * step_cost, 1.0, 0.0, 1.0)
+    pace = np.where(rows["noise"] == "", 1.0, speed_up(rows["tokens"] / rows["cycles"], cost))
     known = rows[[*FIELDS, "problem", "tokens", "cycles"]].assign(engine="", tokens_per_second=pace, plain_tokens_per_second=1.0)
     return known.reindex(columns=[*FIELDS, "problem", *PASSES["speed"]])

@@ -70,13 +70,15 @@ def modelled_lines(by_cost: dict[str, dict[str, dict[str, Any]]]) -> list[str]:
     lines = []
     for cost, ratios in by_cost.items():
         told = [
-            f"{task} {noise} {row['ratio']:.2f}× ({row['low']:.2f} – {row['high']:.2f})"
+            f"{task} {noise} {row['ratio']:.2f}× ({row['low']:.2f} – {row['high']:.2f}) at quality {row['quality_difference']:+.3f}"
             for task in GRADED
             for noise, row in ratios[task].items()
             if row
         ]
         if told:
-            lines.append(f"- Modelled, not timed (speed = τ ÷ (1 + S × {cost})), both knobs against leniency alone: {', '.join(told)}.")
+            lines.append(
+                f"- Modelled, not timed (speed = τ ÷ (1 + S × {cost})), both knobs against leniency alone, picked and compared likewise: {', '.join(told)}."
+            )
     return lines
 
 

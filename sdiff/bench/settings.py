@@ -13,7 +13,8 @@ from sdiff.tasks import TASKS
 GAMMA = 8
 GRADED = ("reasoning", "coding")
 SEED = 3  # of the problems and, with their number, of the coins
-SWEPT = ("tv", "lenience", "cactus", "tv_bank")  # the first in the grid, the others in smaller looks beside it
+BESIDE = ("lenience", "cactus")  # rules that only smaller looks beside the grid have
+SWEPT = ("tv", *BESIDE, "tv_bank")
 STEPS, LENIENCIES = (1, 2, 3, 4, 6, 8), (0.0, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 QUICK = {"minutes": 5.0, "steps": (1, 2, 4, 8), "leniencies": (0.0, 0.4, 1.0)}
 
@@ -77,7 +78,7 @@ def cuts(tasks: tuple[str, ...]) -> list[Setting]:
     """Smaller looks beside the grid: other rules, shorter blocks, other proposals, the adaptive parts."""
     rules = [
         measured(t, n, s, lam, rule=r)
-        for r in SWEPT[1:3]
+        for r in BESIDE
         for lam in (0.1, 0.2, 0.4, 0.6, 0.8)
         for n, s in (("masked", 1), ("masked", 2), ("masked", 4), ("uniform", 4))
         for t in tasks
@@ -89,7 +90,7 @@ def cuts(tasks: tuple[str, ...]) -> list[Setting]:
         for n, p in (("masked", "final_step"), ("masked", "one_hot"), ("uniform", "monotone"))
         for t in tasks
     ]
-    banked = [measured(t, n, s, epsilon, rule=SWEPT[3]) for epsilon in (0.05, 0.1, 0.2) for s in (1, 4) for n in NOISES for t in tasks]
+    banked = [measured(t, n, s, epsilon, rule="tv_bank") for epsilon in (0.05, 0.1, 0.2) for s in (1, 4) for n in NOISES for t in tasks]
     paced = [Setting(t, "masked", GAMMA, lam, proposal="paced") for lam in (0.0, 0.4) for t in tasks]
     return _unique(iter([*rules, *blocks, *proposals, *banked, *paced]))
 
