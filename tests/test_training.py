@@ -351,9 +351,11 @@ def test_prose_is_drawn_as_often_as_the_tasks_together_and_held_out_answers_neve
     odds = corpus.row_odds(rows)
     held = {i for i, odd in enumerate(odds) if odd == 0}
     assert held == {*range(corpus.HELD_OUT), 200, 300, 400, 500}
-    total = {task: sum(odds[i].item() for i, row in enumerate(rows) if row.task == task) for task in ("reasoning", "coding", "chat")}
-    assert total["coding"] == pytest.approx(1, abs=1e-5)
-    assert total["chat"] == pytest.approx(2 * 446 / 450, abs=1e-5)
+    for prose, chat in ((0.5, 2), (0.75, 6)):  # against one other task
+        odds = corpus.row_odds(rows, prose)
+        total = {task: sum(odds[i].item() for i, row in enumerate(rows) if row.task == task) for task in TASKS}
+        assert total["coding"] == pytest.approx(1, abs=1e-5)
+        assert total["chat"] == pytest.approx(chat * 446 / 450, abs=1e-5)
     assert len({odds[i].item() for i in range(180, 600)} - {0.0}) == 1
 
 

@@ -52,6 +52,8 @@ def main() -> None:
         "--further", action="store_true", help="begin from what is in --start instead of from scratch (adapter, drafter, trials)"
     )
     parser.add_argument("--loss", choices=("soft", "hard", "tv", "chain", "tau"), default="soft", help="of `drafter` (see Recipe)")
+    parser.add_argument("--prose", type=float, default=0.5, help="share of chat in the updates of `drafter`")
+    parser.add_argument("--rate", type=float, default=5e-4, help="highest learning rate of `drafter`")
     parser.add_argument("--start", type=Path, help="folder to go on from (default: --out)")
     parser.add_argument("--n", type=int, default=300, help="problems per setting of `evaluate`")
     parser.add_argument("--json", action="store_true", help="machine-readable `report`")
@@ -161,7 +163,10 @@ def try_recipes(args: argparse.Namespace, device: torch.device, dtype: torch.dty
 def make_drafter(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, work: Path) -> None:
     rows = corpus_rows(args.out)
     model, tokenizer = bundled.load_verifier(device, dtype, adapter=args.out / "adapter")
-    recipe, adapter_name = drafter.Recipe(noise=args.noise, loss=args.loss), bundled.adapter_hash(args.out / "adapter")
+    recipe, adapter_name = (
+        drafter.Recipe(noise=args.noise, loss=args.loss, prose=args.prose, rate=args.rate),
+        bundled.adapter_hash(args.out / "adapter"),
+    )
     name, start, earlier = "drafters" if args.noise == "both" else f"drafters-{args.noise}", None, []
     if args.further:
         start, card = bundled.load_drafter(model, (args.start or args.out) / name, device, torch.float32)
@@ -170,7 +175,8 @@ def make_drafter(args: argparse.Namespace, device: torch.device, dtype: torch.dt
     history = drafter.train(run, args.minutes, work / f"drafter-{args.noise}-{adapter_name[:12]}-{len(earlier)}.pt")
     card = {
         "verifier": bundled.NAME, "license": "Apache-2.0", **drafter.card(history, rows, machine(device, dtype)),
-        "command": f"python -m sdiff.training drafter{' --further' * args.further} --noise {args.noise} --loss {args.loss} --minutes {args.minutes:g}",
+        "command": f"python -m sdiff.training drafter{' --further' * args.further} --noise {args.noise} --loss {args.loss} --prose {args.prose:g} --rate {args.rate:g} "
+                   f"--minutes {args.minutes:g}",
         "data": f"the adapted verifier's own answers at temperature {corpus.TEMPERATURE}: {len(rows):,} answers, "
                 f"{sum(len(row.answer) for row in rows):,} tokens, seed {corpus.SEED}",
         "limits": "drafts for this verifier with this adapter only, best near its training temperature; prose is drafted far less well than "

@@ -133,9 +133,9 @@ def self_asked(model: Llama, tokenizer: Any, count: int, path: Path, **sampling:
             yield Item("chat", SELF_ASKED, text)
 
 
-def row_odds(corpus: list[Row]) -> Tensor:
-    """How often each answer is drawn for an update, [rows]: all prose as often as the other tasks together, held-out answers never."""
+def row_odds(corpus: list[Row], prose: float = 0.5) -> Tensor:
+    """How often each answer is drawn for an update, [rows]: chat with the share `prose`, the other tasks alike, held-out answers never."""
     counts = Counter(row.task for row in corpus)
-    share = [max(len(counts) - 1, 1) ** (row.task == "chat") / counts[row.task] for row in corpus]
+    share = [(prose / (1 - prose) * max(len(counts) - 1, 1)) ** (row.task == "chat") / counts[row.task] for row in corpus]
     held_out = [i < HELD_OUT or (row.family == SELF_ASKED and row.index % EVERY == 0) for i, row in enumerate(corpus)]
     return torch.tensor(share).masked_fill(torch.tensor(held_out), 0)

@@ -29,7 +29,7 @@ from sdiff.training.shelf import Shelf
 from sdiff.verifier import Llama
 
 BATCH, ANCHORS = 8, 16  # answers per update, blocks of each
-RATE, WARM_UP = 5e-4, 30
+WARM_UP = 30  # updates
 PURE = 0.45  # share of blocks that are noise alone
 
 
@@ -37,7 +37,8 @@ PURE = 0.45  # share of blocks that are noise alone
 class Recipe:
     """What is trained and how. `noise`: masked, uniform or both; `size`: draft vocabulary; `loss`: soft (cross-entropy against
     the law), hard (against the sampled token), tv (1 − Σ min(p, q)), chain (soft − log of the expected tokens per cycle) or tau (− that log alone);
-    `thought`: may it see the verifier's last hidden state? `surprise`: more blocks behind unlikely tokens?"""
+    `thought`: may it see the verifier's last hidden state? `surprise`: more blocks behind unlikely tokens? `prose`: share of updates on
+    chat; `rate`: highest learning rate."""
 
     noise: str = "both"
     sources: tuple[int, ...] = (0, 8, 16, 24, 29)
@@ -46,6 +47,8 @@ class Recipe:
     loss: str = "soft"
     thought: bool = True
     surprise: bool = True
+    prose: float = 0.5
+    rate: float = 5e-4
     seed: int = 0
 
 
@@ -123,14 +126,14 @@ class Training:
         self.model, self.recipe, device = model, recipe, model.embedding.device
         self.corpus = [row for row in corpus if len(row.answer) > 1]
         self.shelf = shelf or Shelf(model, recipe.sources, self.corpus)
-        self.odds = row_odds(self.corpus)
+        self.odds = row_odds(self.corpus, recipe.prose)
         taught = [self.corpus[i] for i in self.odds.nonzero()[:, 0]]
         ids = draft_vocabulary(taught, min(recipe.size, model.d.vocabulary), special).to(device)
         self.inverse = torch.full((model.d.vocabulary,), -2, device=device).scatter_(0, ids, torch.arange(len(ids), device=device))
         self.network = fresh_network(model, ids, recipe)
         if start:
             self.network.load_state_dict(start.state_dict())
-        self.optimiser = torch.optim.AdamW(self.network.parameters(), lr=RATE, weight_decay=0.01)
+        self.optimiser = torch.optim.AdamW(self.network.parameters(), lr=recipe.rate, weight_decay=0.01)
         self.batch = BATCH if device.type == "cpu" else 8 * BATCH
         self.state: dict[str, Any] = {"step": 0, "seconds": 0.0, "blocks": 0, "curve": [], "recipe": asdict(recipe)}
 
@@ -214,7 +217,9 @@ class Training:
         generator = torch.Generator().manual_seed(self.recipe.seed * 1_000_003 + self.state["step"])
         rows = torch.multinomial(self.odds, self.batch, replacement=True, generator=generator).tolist()
         for group in self.optimiser.param_groups:
-            group["lr"] = RATE * min(1, (self.state["step"] + 1) / WARM_UP) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
+            group["lr"] = (
+                self.recipe.rate * min(1, (self.state["step"] + 1) / WARM_UP) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
+            )
         loss = self.loss(self.lesson(rows, generator, self.recipe.noise, "surprising" if self.recipe.surprise else "any"))
         self.optimiser.zero_grad()
         loss.backward()

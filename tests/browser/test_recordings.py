@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from test_player import STAGE
 from sdiff.measures import rates, statistics
 from sdiff.trace import Trace
 from sdiff.ui import strings
-from sdiff.ui.recordings import REQUESTS, figures, gallery, record, stored
+from sdiff.ui.recordings import RECORDED, REQUESTS, TRIES, bears_out, figures, gallery, record, stored
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +30,24 @@ def test_recording_writes_every_run_whole(folder, fake):
     assert Trace.from_json(before).events[1:] == Trace.from_json((folder / "03-prose.json").read_text(encoding="utf-8")).events[1:]
     (folder / "gallery" / "other.json").write_text("not a run", encoding="utf-8")
     assert [name for name, *_ in gallery(folder)] == list(strings.GALLERY)
+
+
+def test_a_run_is_made_again_with_other_seeds_until_it_shows_what_it_is_for(fake, tmp_path):
+    asked = []
+
+    def stream(request):
+        asked.append(request.seed)
+        return fake.stream(replace(request, seed=8, plain=request.seed < 9))  # plain decoding rejects nothing
+
+    assert list(record(stream, tmp_path, ["01-masked"])) == ["01-masked"]
+    assert asked == [7, 8, 9]
+    list(record(lambda request: fake.stream(replace(request, plain=True)), tmp_path, ["01-masked"]))  # never: the last one stays
+    assert Trace.from_json((tmp_path / "01-masked.json").read_text(encoding="utf-8")).events[0].settings["seed"] == 6 + TRIES
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_the_shipped_runs_show_what_they_are_for(name):
+    assert bears_out(name, Trace.from_json((RECORDED / f"{name}.json").read_text(encoding="utf-8")))
 
 
 def test_the_gallery_quotes_its_own_runs(folder):
