@@ -118,11 +118,19 @@ def test_what_a_run_holds_is_read_in_the_pages_language():
             assert strings.read(str(knob.native(leniency))) == strings.said(knob.native(leniency))
     assert strings.read("5-layer block denoiser") == "Block-Entrauscher mit 5 Schichten"
     assert strings.read("x86_64 CPU, 2 cores") == "x86_64-CPU, 2 Kerne"
-    assert [strings.read(text) for text in ("δ = all", "λ = 0.3", "tv", None, 4)] == ["δ = alle", "λ = 0.3", "tv", None, 4]
+    assert [strings.read(text) for text in ("δ = all", "λ = 0.3", "tv", "tvx", None, 4)] == [
+        "δ = alle",
+        "λ = 0.3",
+        "TV-Interpolation",
+        "tvx",
+        None,
+        4,
+    ]
 
 
 def test_in_english_everything_is_said_as_it_is():
-    assert strings.RECOGNISED == []
+    assert [strings.read(text) for text in ("masked", "x86_64 CPU, 2 cores", "δ = all")] == ["masked", "x86_64 CPU, 2 cores", "δ = all"]
+    assert {rule: strings.read(rule) for rule in KNOBS} == {rule: knob.label for rule, knob in KNOBS.items()}
     assert strings.said(Sentence("{aim} {its} against {mine}{doubt}", aim="speed", its=2, mine=3, doubt="")) == "speed 2 against 3"
 
 

@@ -163,10 +163,8 @@ def try_recipes(args: argparse.Namespace, device: torch.device, dtype: torch.dty
 def make_drafter(args: argparse.Namespace, device: torch.device, dtype: torch.dtype, work: Path) -> None:
     rows = corpus_rows(args.out)
     model, tokenizer = bundled.load_verifier(device, dtype, adapter=args.out / "adapter")
-    recipe, adapter_name = (
-        drafter.Recipe(noise=args.noise, loss=args.loss, prose=args.prose, rate=args.rate),
-        bundled.adapter_hash(args.out / "adapter"),
-    )
+    adapter_name = bundled.adapter_hash(args.out / "adapter")
+    recipe = drafter.Recipe(noise=args.noise, loss=args.loss, prose=args.prose, rate=args.rate)
     name, start, earlier = "drafters" if args.noise == "both" else f"drafters-{args.noise}", None, []
     if args.further:
         start, card = bundled.load_drafter(model, (args.start or args.out) / name, device, torch.float32)
@@ -175,8 +173,8 @@ def make_drafter(args: argparse.Namespace, device: torch.device, dtype: torch.dt
     history = drafter.train(run, args.minutes, work / f"drafter-{args.noise}-{adapter_name[:12]}-{len(earlier)}.pt")
     card = {
         "verifier": bundled.NAME, "license": "Apache-2.0", **drafter.card(history, rows, machine(device, dtype)),
-        "command": f"python -m sdiff.training drafter{' --further' * args.further} --noise {args.noise} --loss {args.loss} --prose {args.prose:g} --rate {args.rate:g} "
-                   f"--minutes {args.minutes:g}",
+        "command": f"python -m sdiff.training drafter{' --further' * args.further} --noise {args.noise} --loss {args.loss} "
+                   f"--prose {args.prose:g} --rate {args.rate:g} --minutes {args.minutes:g}",
         "data": f"the adapted verifier's own answers at temperature {corpus.TEMPERATURE}: {len(rows):,} answers, "
                 f"{sum(len(row.answer) for row in rows):,} tokens, seed {corpus.SEED}",
         "limits": "drafts for this verifier with this adapter only, best near its training temperature; prose is drafted far less well than "

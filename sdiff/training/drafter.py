@@ -115,14 +115,8 @@ class Training:
     """
 
     def __init__(
-        self,
-        model: Llama,
-        corpus: list[Row],
-        special: list[int],
-        recipe: Recipe,
-        shelf: Shelf | None = None,
-        start: BlockDenoiser | None = None,
-    ) -> None:
+        self, model: Llama, corpus: list[Row], special: list[int], recipe: Recipe, shelf: Shelf | None = None, start: BlockDenoiser | None = None
+    ) -> None:  # fmt: skip
         self.model, self.recipe, device = model, recipe, model.embedding.device
         self.corpus = [row for row in corpus if len(row.answer) > 1]
         self.shelf = shelf or Shelf(model, recipe.sources, self.corpus)

@@ -13,6 +13,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from sdiff.request import KNOBS
 from sdiff.sentence import Sentence, why
 
 WORDS = Path(__file__).parent / "words"
@@ -66,8 +67,8 @@ def all_said(value: Any) -> Any:
 
 
 def recognised(words: dict[str, str]) -> list[tuple[str, str]]:
-    """(pattern, replacement with $1, $2, …) for each of WRITTEN that `words` translates."""
-    pairs = []
+    """(pattern, replacement with $1, $2, …) for the rules, which a run names as the command line does, and each of WRITTEN that `words` translates."""
+    pairs = [(f"^{rule}$", words.get(knob.label, knob.label)) for rule, knob in KNOBS.items()]
     for template in filter(words.get, WRITTEN):
         fixed, names = re.split(r"\{\w+\}", template), re.findall(r"\{(\w+)\}", template)
         places = {name: f"${i}" for i, name in enumerate(names, 1)}

@@ -13,6 +13,7 @@ from test_runs import NASTY, finished, freed, start
 from sdiff.measures import statistics
 from sdiff.request import Request
 from sdiff.trace import Emit, Prefill, Trace
+from sdiff.ui import strings
 from sdiff.ui.assets import WEB
 from sdiff.ui.live import player_value
 from sdiff.ui.race_view import lane_text, lanes, recorded_race
@@ -44,6 +45,7 @@ def test_a_race_runs_three_lanes_and_says_who_was_faster(page, fake):
         assert lane.locator(".rc-text").text_content() == trace.text
         expect(lane.locator(".rc-count")).to_contain_text(f"{len(trace.tokens)} tokens in")
     expect(page.locator(".rc-verdict")).to_contain_text("times as")
+    expect(page.locator(".rc-prompt")).to_have_text(strings.RACE["prompt"].format(prompt=NASTY))
     assert page.evaluate("() => window.hacked") is None
     assert fake.worst == 1
 
@@ -112,6 +114,7 @@ def test_a_stored_race_plays_at_once(visit, serve, fake, recorded, tmp_path: Pat
     page = visit(serve(lambda progress: fake, tmp_path))
     open_race(page)
     expect(page.locator(".rc-lane")).to_have_count(3)
+    expect(page.locator(".rc-prompt")).to_have_text(strings.RACE["recorded"].format(prompt="Hello"))
     page.wait_for_function("() => document.querySelector('.rc-track i').style.width !== '0%'")
 
 
