@@ -37,6 +37,12 @@ def shard(text: str) -> tuple[int, int]:
     return i, n
 
 
+def share(text: str) -> float:
+    if not 0 < (number := float(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: a share lies between 0 and 1")
+    return number
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sdiff.training", description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("adapter", "corpus", "trials", "drafter", "evaluate", "report"))
@@ -52,7 +58,7 @@ def main() -> None:
         "--further", action="store_true", help="begin from what is in --start instead of from scratch (adapter, drafter, trials)"
     )
     parser.add_argument("--loss", choices=("soft", "hard", "tv", "chain", "tau"), default="soft", help="of `drafter` (see Recipe)")
-    parser.add_argument("--prose", type=float, default=0.5, help="share of chat in the updates of `drafter`")
+    parser.add_argument("--prose", type=share, default=0.5, help="share of chat in the updates of `drafter`")
     parser.add_argument("--rate", type=float, default=5e-4, help="highest learning rate of `drafter`")
     parser.add_argument("--start", type=Path, help="folder to go on from (default: --out)")
     parser.add_argument("--n", type=int, default=300, help="problems per setting of `evaluate`")
