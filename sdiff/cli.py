@@ -261,6 +261,9 @@ def add_bench_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompts", type=int, default=12, help="timed prompts per task (default 12)")
     parser.add_argument("--quick", action="store_true", help="this machine's speed in five minutes: quality comes from the shipped rows")
     parser.add_argument("--out", type=Path, help="folder of the measurements (default: frontier in the cache folder)")
+    parser.add_argument(
+        "--ray", metavar="ADDRESS", help="share the quality pass over this Ray cluster: auto, HOST:PORT, or local (this machine alone)"
+    )
     add_machine_arguments(parser)
     registry.add_compile(parser)
 

@@ -17,7 +17,7 @@ from sdiff.ui.strings import WRITTEN
 
 ROOT = Path(__file__).resolve().parent.parent
 RAISED = ("RequestError", "PairError", "progress")  # what they are given is shown as it is
-TERMINAL = ("sdiff/cli.py", "sdiff/training/")  # said on a terminal only
+TERMINAL = ("sdiff/cli.py", "sdiff/training/", "sdiff/bench/cluster.py")  # said on a terminal only
 
 # Where a Sentence is made from more than a text written there: module and expression. What these can be is in VALUES.
 DYNAMIC = {

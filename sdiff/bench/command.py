@@ -8,17 +8,18 @@ from functools import partial
 from typing import Any
 
 from sdiff import bundled
-from sdiff.bench import readme, report
+from sdiff.bench import cluster, readme, report
 from sdiff.bench.baselines import ENGINES, runner, to_transformers
 from sdiff.bench.machine import where
 from sdiff.bench.quality import LANES, Bench
-from sdiff.bench.settings import LENIENCIES, QUICK, STEPS, cuts, grid, paper, shown, stages
+from sdiff.bench.settings import LENIENCIES, QUICK, SEED, STEPS, cuts, grid, paper, shown, stages
 from sdiff.bench.store import Store
 from sdiff.bench.sweep import Clock, measure_quality, measure_speed
 from sdiff.bench.traces import record
 from sdiff.fetch import cache_folder
 from sdiff.frontier import Point, choose
-from sdiff.pairs import Pair, load_pair
+from sdiff.pairs import Pair, load_pair, usable_cores
+from sdiff.pairs import choose as choose_device
 from sdiff.policy import route
 from sdiff.tasks.grading import grade
 
@@ -26,6 +27,8 @@ from sdiff.tasks.grading import grade
 def bench(args: argparse.Namespace) -> int:
     """Measure until the time is up. → exit status"""
     tasks, store = tuple(args.tasks), Store(args.out or cache_folder() / "frontier")
+    if args.ray:
+        return told_whole(shared(args, tasks, store), store)
     pair, models = load_pair(args.device, args.dtype, threads=args.threads, compile=args.compile), bundled.names(bundled.PRECOMPUTED)
     scale = pair.denoiser.scale
     if args.kind == "traces":
@@ -46,9 +49,31 @@ def bench(args: argparse.Namespace) -> int:
             whole &= measure_speed(
                 pair, store, models, where(pair, scale), list(dict.fromkeys(settings)), args.prompts, Clock(share), engines=engines
             )
+    return told_whole(whole, store)
+
+
+def told_whole(whole: bool, store: Store) -> int:
+    """Say how far the sweep is. → exit status"""
     print("everything is measured" if whole else "time is up; the same command goes on from here")
     print(f"what it amounts to: python -m sdiff frontier {store.folder}")
     return 0
+
+
+def shared(args: argparse.Namespace, tasks: tuple[str, ...], store: Store) -> bool:
+    """The quality pass on the workers of a Ray cluster; no model is loaded here. → is everything there?"""
+    if args.kind != "quality" or args.quick:
+        raise ValueError("A cluster shares the quality pass only: give --pass quality. Speed is measured on each machine by itself.")
+    card, _ = bundled.load(bundled.DRAFTERS, bundled.NEEDED)
+    seen, clock = {"seed": SEED, "temperature": card["training_temperature"]}, Clock(args.minutes)
+    device, cores = choose_device(args.device, args.dtype)[0], args.threads or usable_cores()
+    make, needs = partial(workers_bench, str(device), args.dtype, cores), {"CPU": cores, "GPU": float(device.type == "cuda")}
+    with cluster.joined(args.ray):
+        return cluster.measure_quality(make, needs, store, bundled.names(bundled.PRECOMPUTED), seen, stages(tasks, args.n), clock)
+
+
+def workers_bench(device: str, dtype: str, threads: int) -> tuple[Bench, dict[str, Any]]:
+    """As `quality_bench`, from nothing, on a worker of a cluster."""
+    return quality_bench(load_pair(device, dtype, threads=threads))
 
 
 def quality_bench(pair: Pair) -> tuple[Bench, dict[str, Any]]:
