@@ -46,12 +46,12 @@ class Knob:
     symbol: str
     value: Callable[[float], float]
 
-    def native(self, leniency: float) -> Sentence:
-        """The native setting in words, for example "ℓ = 0.8". Whether a run is lossless depends on more: `is_lossless`."""
+    def native(self, leniency: float, most: float = 1e4) -> Sentence:
+        """The native setting in words, for example "ℓ = 0.8"; from `most` on it is "all". Whether a run is lossless depends on more: `is_lossless`."""
         if leniency == 0 or not self.symbol:
             return Sentence("λ = 0" if self.symbol else "λ unused")
         value = self.value(leniency)
-        return Sentence("{symbol} = {value:.3g}" if value < 1e4 else "{symbol} = all", symbol=self.symbol, value=value)
+        return Sentence("{symbol} = {value:.3g}" if value < most else "{symbol} = all", symbol=self.symbol, value=value)
 
 
 def _medusa_threshold(leniency: float) -> float:

@@ -37,6 +37,12 @@ FOUR = preset("disagree")
 # ── laws and where they come from ────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_of_four_tokens_no_more_than_four_can_match():
+    native = {row["rule"]: row["native"] for row in outcomes.chart(FOUR, "tv", 0.3)["rows"]}
+    assert native["top_k"] == "k = all"
+    assert {row["rule"]: row["native"] for row in outcomes.chart(FOUR, "tv", 0.05)["rows"]}["top_k"] == "k = 2"
+
+
 def test_laws_are_divided_by_their_sum_and_left_alone_when_it_is_one():
     assert Laws(("a", "b"), (2, 6), (0.1, 0.9)) == Laws(("a", "b"), (0.25, 0.75), (0.1, 0.9))
     assert Laws(("a", "b"), (1e308, 1e308), (1, 0)).p == (0.5, 0.5)

@@ -95,6 +95,12 @@ def missing(chart: dict[str, Any]) -> str:
     return strings.FRONTIER_MISSING["task"].format(task=task, tasks=tasks or strings.FRONTIER_NO_OTHER)
 
 
+def _difference(by: float) -> str:
+    """A difference of qualities in words."""
+    sentence = strings.FRONTIER_HIGHER if by > 0 else strings.FRONTIER_LOWER if by < 0 else strings.FRONTIER_SAME
+    return sentence.format(by=f"{abs(by):.3f}")
+
+
 def notes(chart: dict[str, Any]) -> list[str]:
     """Sentences under the headline: the joint setting on fresh problems, and what was left out."""
     lines = [] if chart["modelled"] is None else [strings.FRONTIER_MODELLED.format(cost=f"{chart['modelled']:g}")]
@@ -102,7 +108,7 @@ def notes(chart: dict[str, Any]) -> list[str]:
         if math.isfinite(row["low"]):
             sentence = strings.FRONTIER_ONE_STEP if row["joint"] == row["single"] else strings.FRONTIER_JOINT
             known = {**strings.all_said(row), **{k: f"{row[k]:.2f}" for k in ("ratio", "low", "high")}}
-            lines.append(sentence.format(**known, noise=strings.FRONTIER_NOISES[noise], difference=f"{row['quality_difference']:+.3f}"))
+            lines.append(sentence.format(**known, noise=strings.FRONTIER_NOISES[noise], difference=_difference(row["quality_difference"])))
     if left := sum(one["left_out"] for one in (chart["main"], chart["mine"]) if one):
         lines.append(strings.FRONTIER_LEFT_OUT.format(n=left))
     if chart["problem"]:

@@ -61,9 +61,7 @@ def picture(laws: Laws, rule: str, leniency: float) -> dict[str, Any]:
         "tokens": list(laws.tokens), "whole": laws.whole, "rule": rule, "leniency": leniency, **{name: values.tolist() for name, values in per_token.items()},
         "facts": {"accept": now["accept"], "tv": tv(p, q), "bias": now["bias"], "kl": now["kl"] if math.isfinite(now["kl"]) else None,
                   "below": now["below"], "strict": then["accept"]},
-        "setting": WORDS["setting"].format(
-            rule=said(RULES[rule].label), native=said(RULES[rule].native(leniency)), help=said(RULES[rule].help)
-        ),
+        "setting": WORDS["setting"].format(rule=said(RULES[rule].label), native=_native(laws, rule, leniency), help=said(RULES[rule].help)),
         "sentence": _changes(laws, at, now, then),
     }  # fmt: skip
 
@@ -92,12 +90,17 @@ def curves(laws: Laws) -> dict[str, list[tuple[float, float, float]]]:
     return found
 
 
+def _native(laws: Laws, rule: str, leniency: float) -> str:
+    """The rule's own knob in words; there are no more than these tokens to match."""
+    return said(RULES[rule].native(leniency, len(laws.tokens) if rule == "top_k" else 1e4))
+
+
 def chart(laws: Laws, rule: str, leniency: float) -> dict[str, Any]:
     """All that part 2 draws: every rule's curve, where it stands at this leniency, the line, and which rules lie on it."""
     lines, rows = curves(laws), []
     for name, knob in RULES.items():
         at, furthest = measures(laws, make_rule(name, leniency)), max(below for *_, below in lines[name])
-        rows.append({"rule": name, "label": said(knob.label), "native": said(knob.native(leniency)), "accept": at["accept"], "bias": at["bias"],
+        rows.append({"rule": name, "label": said(knob.label), "native": _native(laws, name, leniency), "accept": at["accept"], "bias": at["bias"],
                      "below": at["below"] if at["below"] > EQUAL else 0.0, "furthest": furthest})  # fmt: skip
     on = [row["label"] for row in rows if not row["furthest"]]
     off = [WORDS["off_by"].format(rule=row["label"], by=f"{row['furthest']:.3f}") for row in rows if row["furthest"]]

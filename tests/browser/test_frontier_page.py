@@ -175,6 +175,8 @@ def test_zoom_is_kept_and_filters_and_question_redraw(look, frontier):
     assert page.evaluate("() => document.querySelector('.fr-plot').marked") == 1, "the same node"
     redrawn(page, lambda: page.locator("#frontier-bound input").fill("20"))
     expect(page.locator(".fr-answer")).to_contain_text("Take: ")
+    exact = page.locator(".fr-answer").get_by_text("Lossless: the text follows").count()
+    assert exact == page.locator(".fr-answer p button").first.inner_text().endswith("λ = 0")
     expect(page.locator(".fr-answer li").first).to_contain_text(re.compile(r"\d"))
     assert page.evaluate(ranges) == zoomed
     page.locator(".fr-reset").click()

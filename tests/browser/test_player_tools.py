@@ -42,10 +42,12 @@ def test_leniency_after_the_fact_marks_the_verdicts_that_flip(page, trace):
         set_whatif(page, leniency)
         says = page.locator(".sd-whatif-says")
         expect(says).to_contain_text(f"cycle {flipped[0].cycle}, position {flipped[0].position},")
-        expect(says).to_contain_text(f"{len(flipped)} of {len(verdicts)} verdicts")
+        expect(says).to_contain_text(f"{len(flipped)} of {len(verdicts)} verdicts fall otherwise: “")
+        assert says.inner_text().partition("otherwise: ")[2].count("“") == min(16, len(flipped))
         page.locator(".sd-whatif-go").click()
         expect(page.locator(".sd-flipped-verdict")).to_have_count(1)
         assert states(page)[flipped[0].position - 1] == ("rejected" if flipped[0].accepted else "lenient")
+        expect(page.locator(".sd-coins .sd-other")).to_have_count(1)  # its recorded bar speaks of another leniency
         expect(page.locator(STAGE)).to_have_attribute("data-kind", "verdict")
         expect(page.locator(".sd-caption")).to_contain_text(f"At λ = {leniency:.2f} position {flipped[0].position},")
         page.locator(".sd-flipped-verdict").focus()
@@ -53,6 +55,7 @@ def test_leniency_after_the_fact_marks_the_verdicts_that_flip(page, trace):
         expect(page.locator(".sd-card")).to_contain_text("As recorded: Kept" if flipped[0].accepted else "As recorded: Refused")
     page.locator(".sd-whatif-reset").click()
     expect(page.locator(".sd-flipped-verdict")).to_have_count(0)
+    expect(page.locator(".sd-other")).to_have_count(0)
     assert states(page)[flipped[0].position - 1] == "rejected"
 
 
@@ -114,6 +117,25 @@ def test_behind_the_last_rejection_comes_the_first(page):
     page.keyboard.press("End")
     page.keyboard.press("n")
     assert frame(page) == first
+
+
+def test_tokens_kept_by_leniency_and_refused_ones_say_why(page, trace):
+    pause(page)
+    lenient = [v for v in trace.of(Verdict) if v.lenient]
+    assert len(lenient) > 1
+    page.keyboard.press("Home")
+    seen = []
+    for _ in lenient:
+        page.keyboard.press("l")
+        expect(page.locator(".sd-caption")).to_contain_text("only thanks to leniency")
+        seen.append(frame(page))
+    assert len(set(seen)) == len(lenient)
+    page.locator(".sd-lenient").click()
+    assert frame(page) == seen[0]
+    page.keyboard.press("Home")
+    page.keyboard.press("n")
+    refused = next(v for v in trace.of(Verdict) if not v.accepted)
+    expect(page.locator(".sd-caption")).to_contain_text(f"the language model gives it {refused.p:.3f}, the drafter {refused.q:.3f}")
 
 
 def test_tokens_are_one_tab_stop_and_arrows_walk_among_them(page):

@@ -44,7 +44,7 @@ def test_a_race_runs_three_lanes_and_says_who_was_faster(page, fake):
     for lane, trace in zip(page.locator(".rc-lane").all(), traces.values(), strict=True):
         assert lane.locator(".rc-text").text_content() == trace.text
         expect(lane.locator(".rc-count")).to_contain_text(f"{len(trace.tokens)} tokens in")
-    expect(page.locator(".rc-verdict")).to_contain_text("times as")
+    expect(page.locator(".rc-verdict")).to_contain_text(f"“{strings.RACE['lanes']['chosen']}”")
     expect(page.locator(".rc-prompt")).to_have_text(strings.RACE["prompt"].format(prompt=NASTY))
     assert page.evaluate("() => window.hacked") is None
     assert fake.worst == 1
@@ -115,6 +115,7 @@ def test_a_stored_race_plays_at_once(visit, serve, fake, recorded, tmp_path: Pat
     open_race(page)
     expect(page.locator(".rc-lane")).to_have_count(3)
     expect(page.locator(".rc-prompt")).to_have_text(strings.RACE["recorded"].format(prompt="Hello"))
+    expect(page.get_by_role("heading", name=strings.RACE["lanes"]["example"])).to_be_visible()
     page.wait_for_function("() => document.querySelector('.rc-track i').style.width !== '0%'")
 
 

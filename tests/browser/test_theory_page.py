@@ -97,7 +97,7 @@ def test_rule_and_leniency_move_the_picture_and_the_chart(opened):
     expect(page.locator("#theory-rule input")).to_have_value("Top-k match")
     expect(page.locator(f"{LAWS} .th-setting")).to_contain_text("Top-k match, k = ")
     expect(button).to_have_attribute("aria-pressed", "true")
-    expect(page.locator("#theory-chart .th-sentence")).to_contain_text("Below it:")
+    expect(page.locator("#theory-chart .th-sentence")).to_contain_text("Below it at some leniency:")
     assert page.locator("#theory-chart path.th-now").count() == 16  # eight in the chart, eight in its legend
 
 

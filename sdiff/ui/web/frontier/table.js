@@ -60,7 +60,8 @@ function drawAnswer(box, answer, version, layer, act, words) {
     if (answer.best === null) parts.push(told(w.nothing, answer.nearest));
     else {
       parts.push(told(w.best, answer.best));
-      if (!answer.sure) parts.push(el("p", "fr-small", w.unsure));
+      const { lossless } = layer.points[answer.best];
+      if (lossless || !answer.sure) parts.push(el("p", "fr-small", lossless ? w.lossless : w.unsure));
       if (answer.runner_up !== null) parts.push(told(w.runner, answer.runner_up));
       if (answer.rejected.length) {
         const list = el("ul");

@@ -34,7 +34,7 @@ function decoded(bytes) {
 const heard = (text, pairs) => pairs.reduce((told, [pattern, mine]) => told.replace(new RegExp(pattern), mine), text);
 const heardAll = (values, pairs) =>
   Object.fromEntries(Object.entries(values).map(([key, value]) => [key, typeof value === "string" ? heard(value, pairs) : value]));
-const number = (x) => (x === 0 || x === 1 ? String(x) : x < 0.001 || (x > 0.999 && x < 1) ? x.toPrecision(3) : x.toFixed(3));
+const number = (x) => (x === 0 || x === 1 ? String(x) : x > 0 && x < 0.0001 ? "<0.0001" : x < 0.001 || (x > 0.999 && x < 1) ? x.toPrecision(3) : x.toFixed(3));
 const milliseconds = (ms) => (ms < 10 ? ms.toFixed(1) : ms.toFixed(0)) + " ms";
 
 function caption(timeline, state, words) {
@@ -58,9 +58,9 @@ function sayVerify(timeline, state, words) {
 }
 function sayVerdict(timeline, state, words) {
   const check = state.checks[lastVerdict(state)];
-  const { position, token, u, keep } = check.verdict;
+  const { position, token, p, q, u, keep } = check.verdict;
   if (check.flipped) return sayFlip(timeline, check, words);
-  const values = { position, token: quoted(timeline, token), u: number(u), keep: number(keep) };
+  const values = { position, token: quoted(timeline, token), p: number(p), q: number(q), u: number(u), keep: number(keep) };
   return fill(words[check.state], values);
 }
 // A recorded coin judged by another leniency: its keep probability there is not in the trace, where it flips is.

@@ -20,9 +20,12 @@ function drawCard(box, timeline, state, target, words) {
   if (!verdict) left.append(el("p", "", check && check.state === "unexamined" ? words.unexamined : words.ready));
   else {
     if (check.flipped) left.append(el("p", "", sayFlip(timeline, check, props.words.captions)));
-    const other = check.flipped || check.state === "unexamined"; // under another leniency than the run's
+    const other = otherwise(check);
     if (check.state === "unexamined") left.append(el("p", "", words.unexamined));
-    left.append(el("p", other ? "sd-small" : "", (other ? words.asRecorded + " " : "") + verdictSentence(verdict, words)), coinBar(verdict));
+    left.append(el("p", other ? "sd-small" : "", (other ? words.asRecorded + " " : "") + verdictSentence(verdict, words)), coinBar(verdict, other));
+    const [first] = verdict.top_p || [];
+    if (!verdict.accepted && first && first[0] !== verdict.token)
+      left.append(el("p", "", fill(words.wanted, { token: quoted(timeline, first[0]), p: number(first[1]), own: number(verdict.p) })));
     left.append(facts(words, [["p", verdict.p], ["q", verdict.q], ["f", verdict.f], ["tv", verdict.tv]]));
     box.append(choices(timeline, "topP", verdict.top_p, verdict.token, words), choices(timeline, "topQ", verdict.top_q, verdict.token, words));
   }
@@ -60,11 +63,11 @@ function verdictSentence(verdict, words) {
                    strict: number(verdict.q > 0 ? Math.min(1, verdict.p / verdict.q) : 1) };
   return fill(!verdict.accepted ? words.failed : verdict.lenient ? words.lenient : words.passed, values);
 }
-function coinBar(verdict) {
+function coinBar(verdict, other) {
   const bar = el("div", "sd-coin sd-coin-large");
   bar.setAttribute("aria-hidden", "true");
   bar.append(el("i", "sd-keep"), el("i", "sd-flip"));
-  drawCoin(bar, verdict);
+  drawCoin(bar, verdict, other);
   return bar;
 }
 function facts(words, pairs) {

@@ -65,7 +65,7 @@ function tell(state, byHand = false) {
   const now = state && state.kind === "verdict" ? state.checks[lastVerdict(state)].state : "";
   const detail = { kind: state ? state.kind : "", byHand, source: timeline.source, ended: Boolean(timeline.end), verdict: now, pointed: check ? check.state : "",
                    lossless: Boolean(timeline.run && timeline.run.lossless), plain: Boolean(timeline.run && timeline.run.settings.plain),
-                   flips: whatIf === null ? 0 : flips(timeline, whatIf).count, guesses: predictor.guesses.size };
+                   flips: whatIf === null ? 0 : flips(timeline, whatIf).all.length, guesses: predictor.guesses.size };
   document.dispatchEvent(new CustomEvent("sd-show", { detail }));
 }
 
@@ -222,6 +222,7 @@ function wire() {
   $(".sd-speed").setAttribute("aria-label", words.speed);
   $(".sd-follow").onchange = (event) => transport.setFollow(event.target.checked);
   $(".sd-rejection").onclick = transport.actions.rejection;
+  $(".sd-lenient").onclick = transport.actions.lenient;
   $(".sd-pin").onclick = () => {
     pin.set(pin.timeline ? null : timeline);
     $(".sd-pin").setAttribute("aria-pressed", String(Boolean(pin.timeline)));
@@ -248,7 +249,7 @@ function wire() {
   $(".sd-whatif-go").onclick = () => transport.seek(flips(timeline, whatIf).first.frame);
   $(".sd-table").ontoggle = () => drawCycleTable(timeline, stateNow(), states, words.table);
   for (const [selector, word] of [[".sd-title", "title"], [".sd-empty", "empty"], [".sd-follow-word", "follow"], [".sd-save", "save"],
-                                  [".sd-lesson", "lesson"], [".sd-rounds", "rounds"], [".sd-rejection", "rejection"], [".sd-still-word", "still"], [".sd-present", "present"], [".sd-predict-word", "predictOn"],
+                                  [".sd-lesson", "lesson"], [".sd-rounds", "rounds"], [".sd-rejection", "rejection"], [".sd-lenient", "lenient"], [".sd-still-word", "still"], [".sd-present", "present"], [".sd-predict-word", "predictOn"],
                                   [".sd-open-word", "openRun"], [".sd-keys-word", "keysOn"], [".sd-table summary", "cycleTable"],
                                   [".sd-whatif-label", "whatIfLabel"], [".sd-whatif-go", "whatIfGo"], [".sd-whatif-reset", "whatIfReset"],
                                   [".sd-keys summary", "keys"], [".sd-legend-title", "legend"], [".sd-ahead-note", "ahead"], [".sd-coin-note", "coins"]]) setText($(selector), words[word]);

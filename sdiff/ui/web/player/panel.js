@@ -1,19 +1,23 @@
 // What stands below the stage: leniency after the fact, and the cycle as a table. Refuses to know time.
 
+const MOST_NAMED = 16; // flipped tokens named in the sentence
+
 function drawWhatIf(timeline, whatIf, words) {
   const box = $(".sd-whatif"), verdicts = timeline.cycles.flatMap((cycle) => cycle.verdicts);
   setHidden(box, !verdicts.length);
+  setHidden($(".sd-lenient"), !verdicts.some((verdict) => verdict.lenient));
   if (box.hidden) return;
   const able = verdicts.every(canFlip);
   $(".sd-whatif-slider").disabled = !able;
   const own = timeline.run.settings.leniency || 0, at = whatIf === null ? own : whatIf;
   $(".sd-whatif-slider").value = at;
   setText($(".sd-whatif-value"), "λ = " + at.toFixed(2));
-  const { first, count } = whatIf === null ? { first: null, count: 0 } : flips(timeline, whatIf);
+  const { first, all } = whatIf === null ? { first: null, all: [] } : flips(timeline, whatIf);
   $(".sd-whatif-go").hidden = !first;
   $(".sd-whatif-reset").hidden = whatIf === null;
   setText($(".sd-whatif-says"), !able ? words.unable : whatIf === null ? words.own : !first ? words.same : fill(words.flips, {
-    cycle: first.cycle.number, position: first.verdict.position, token: quoted(timeline, first.verdict.token), count, of: verdicts.length,
+    cycle: first.cycle.number, position: first.verdict.position, token: quoted(timeline, first.verdict.token), count: all.length, of: verdicts.length,
+    tokens: all.slice(0, MOST_NAMED).map(({ token }) => quoted(timeline, token)).join(" ") + (all.length > MOST_NAMED ? " …" : ""),
     now: first.verdict.accepted ? words.refused : words.kept, flip: number(first.verdict.flip),
   }));
 }

@@ -131,16 +131,20 @@ function drawBlock(block, timeline, state, states, words) {
   block.checks.forEach((chip, i) => {
     const check = state.checks[i];
     draw(chip, i, check, block.labels.checks[i], (i === now ? " sd-now" : "") + (check && check.flipped ? " sd-flipped-verdict" : ""));
-    drawCoin(block.coins[i], (check && check.verdict) || null);
+    drawCoin(block.coins[i], (check && check.verdict) || null, Boolean(check && otherwise(check)));
   });
   block.written.forEach((chip, i) => draw(chip, i, state.outcome[i], block.labels.written[i], ""));
 }
-function drawCoin(bar, verdict) {
-  if (bar.drawn === verdict) return;
-  bar.drawn = verdict;
+// Is a recorded verdict shown under another leniency than the run's, where it falls otherwise or would not be reached?
+const otherwise = (check) => Boolean(check.flipped || (check.verdict && check.state === "unexamined"));
+// `other`: the recorded keep probability is that of another leniency, so it is an outline only.
+function drawCoin(bar, verdict, other) {
+  if (bar.drawn === verdict && bar.other === other) return;
+  Object.assign(bar, { drawn: verdict, other });
+  bar.classList.toggle("sd-other", other);
   bar.classList.toggle("sd-flipped", Boolean(verdict));
   if (!verdict) return;
-  bar.dataset.kept = String(verdict.accepted);
+  bar.dataset.kept = other ? "" : String(verdict.accepted);
   bar.firstChild.style.width = 100 * verdict.keep + "%";
   bar.lastChild.style.left = 100 * verdict.u + "%";
 }

@@ -114,15 +114,16 @@ const canFlip = (verdict) => typeof verdict.flip === "number";
 const keptAt = (verdict, whatIf) => (whatIf === null || !canFlip(verdict) ? verdict.accepted : verdict.flip === 0 || whatIf > verdict.flip);
 const strictlyKept = (verdict) => (canFlip(verdict) ? verdict.flip === 0 : verdict.accepted && !verdict.lenient);
 
-// The first recorded verdict that falls otherwise at this leniency, and how many of all do; up to the first the run would be the same.
+// The recorded verdicts that fall otherwise at this leniency, the first one and its frame; up to the first the run would be the same.
 function flips(timeline, whatIf) {
-  let first = null, count = 0;
+  let first = null;
+  const all = [];
   for (const cycle of timeline.cycles) for (const verdict of cycle.verdicts) {
     if (keptAt(verdict, whatIf) === verdict.accepted) continue;
-    count += 1;
+    all.push(verdict);
     first = first || { cycle, verdict, frame: cycle.first + cycle.denoise.length + verdict.position };
   }
-  return { first, count };
+  return { first, all };
 }
 
 // Step → what it was worth: of the drafts that took their final value in it, how many were kept.
@@ -154,9 +155,10 @@ function cycleFrame(timeline, from, direction) {
   const next = timeline.cycles[(here ? here.cycle : -1) + direction];
   return next ? next.first : direction < 0 ? 0 : Math.max(timeline.frames.length - 1, 0);
 }
-function rejectionFrame(timeline, from) {
-  const refused = (frame) => frame.kind === "verdict" && !timeline.cycles[frame.cycle].verdicts[frame.verdicts - 1].accepted;
-  const found = timeline.frames.flatMap((frame, k) => (refused(frame) ? [k] : []));
+// The next frame whose verdict is `wanted`; frame `from` where there is none.
+function verdictFrame(timeline, from, wanted) {
+  const fits = (frame) => frame.kind === "verdict" && wanted(timeline.cycles[frame.cycle].verdicts[frame.verdicts - 1]);
+  const found = timeline.frames.flatMap((frame, k) => (fits(frame) ? [k] : []));
   return found.find((k) => k > from) ?? found[0] ?? from; // behind the last one comes the first
 }
 

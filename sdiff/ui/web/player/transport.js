@@ -72,11 +72,12 @@ function makeTransport(timeline, show, waits) {
     ArrowLeft: step(-1), ArrowRight: step(1),
     "Shift+ArrowLeft": cycle(-1), "Shift+ArrowRight": cycle(1),
     v: () => t.seek(seekFrame(timeline(), t.head, 1, (frame) => frame.kind === "verify")),
-    n: () => t.seek(rejectionFrame(timeline(), t.head)),
+    n: () => t.seek(verdictFrame(timeline(), t.head, (verdict) => !verdict.accepted)),
+    l: () => t.seek(verdictFrame(timeline(), t.head, (verdict) => verdict.lenient)),
     Home: () => t.seek(0), End: () => t.seek(last()),
     ",": () => t.nudgeSpeed(-1), ".": () => t.nudgeSpeed(1),
   };
-  t.actions = { toggle: t.toggle, back: step(-1), forward: step(1), backCycle: cycle(-1), forwardCycle: cycle(1), rejection: keys.n };
+  t.actions = { toggle: t.toggle, back: step(-1), forward: step(1), backCycle: cycle(-1), forwardCycle: cycle(1), rejection: keys.n, lenient: keys.l };
   t.elsewhere = (event) => event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.isContentEditable
     || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || Boolean(event.target.closest("[role=tab], .sd-text"));
   // Keys belong to the player unless the person is typing or operating another control, or has switched them off.

@@ -31,9 +31,9 @@ function makeLanes() {
   }
   race.rows = [...box.children];
   race.rows.forEach((node, i) => {
-    setText(node.querySelector("h3"), words.lanes[race.lanes[i].name] || race.lanes[i].name);
+    setText(node.querySelector("h3"), laneName(race.lanes[i]));
     setText(node.querySelector(".rc-setting"), race.lanes[i].setting);
-    node.lastChild.setAttribute("aria-label", words.lanes[race.lanes[i].name] || race.lanes[i].name);
+    node.lastChild.setAttribute("aria-label", laneName(race.lanes[i]));
   });
 }
 
@@ -67,11 +67,18 @@ function show() {
   if (ended) document.dispatchEvent(new CustomEvent("sd-race", { detail: { raced: true } }));
 }
 
+// The settings of a stored race are nobody's choice here.
+const laneName = ({ name, source }) => words.lanes[name === "chosen" && source === "recorded" ? "example" : name] || name;
+
 function drawStandings(result) {
   $(".rc-table").hidden = !result;
   if (!result) return setText($(".rc-verdict"), "");
   const last = result.rows.find((row) => row.lane.name === "chosen"), ratio = (x) => x.toFixed(2);
-  setText($(".rc-verdict"), fill(last.ratio >= 1.05 ? words.helps : last.ratio > 0.95 ? words.even : words.hurts, { n: result.n, ratio: ratio(last.ratio), inverse: ratio(1 / last.ratio) }));
+  const says = fill(last.ratio >= 1.05 ? words.helps : last.ratio > 0.95 ? words.even : words.hurts,
+    { n: result.n, lane: laneName(last.lane), ratio: ratio(last.ratio), inverse: ratio(1 / last.ratio) });
+  const first = result.rows.reduce((best, row) => (row.ratio > best.ratio ? row : best));
+  const beaten = first.ratio > 1.05 * Math.max(1, last.ratio) ? " " + fill(words.fastest, { lane: laneName(first.lane), ratio: ratio(first.ratio) }) : "";
+  setText($(".rc-verdict"), says + beaten);
   const head = el("thead"), body = el("tbody"), names = el("tr"), line = (name, cells) => {
     const tr = el("tr");
     tr.append(Object.assign(el("th", "", name), { scope: "row" }), ...cells.map((text) => el("td", "", text)));
@@ -79,7 +86,7 @@ function drawStandings(result) {
   };
   names.append(...words.columns.map(([name, help]) => Object.assign(define(el("th", "", fill(name, { n: result.n })), fill(help, { n: result.n })), { scope: "col" })));
   head.append(names);
-  for (const row of result.rows) body.append(line(words.lanes[row.lane.name] || row.lane.name, [seconds(row.ms), ratio(row.ratio) + "×", row.tau.toFixed(2), String(row.tokens), seconds(row.whole)]));
+  for (const row of result.rows) body.append(line(laneName(row.lane), [seconds(row.ms), ratio(row.ratio) + "×", row.tau.toFixed(2), String(row.tokens), seconds(row.whole)]));
   $(".rc-table").replaceChildren(head, body);
 }
 

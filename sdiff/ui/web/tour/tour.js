@@ -17,6 +17,7 @@ const CHECKS = {
 
 function seen(event) {
   if (!element.isConnected) return stop();
+  if ($(".tr-body").hidden) return; // nobody is in the lesson
   steps.forEach((step, i) => { if (!tour.done[i] && i <= tour.at && CHECKS[step.check](event.detail)) tour.done[i] = true; });
   draw();
 }
