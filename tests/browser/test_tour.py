@@ -14,9 +14,9 @@ def done(page) -> list[bool]:
 
 
 def test_every_step_is_done_by_its_action(page):
-    page.locator(".tr-open").click()
-    pause(page)
+    pause(page)  # first: a pass that plays while the lesson is open counts as seen
     page.keyboard.press("Home")
+    page.locator(".tr-open").click()
     steps = strings.TOUR["steps"]
     assert len(steps) <= 8
     assert done(page) == [False] * len(steps)
