@@ -11,21 +11,35 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fake_pair import FakePair
+from fake_pair import PATIENCE, FakePair
 
 from sdiff.request import Request
 from sdiff.trace import Trace
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
 
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
 ).split()
 READY = "() => document.querySelector('#player .sd') && !document.querySelector('#early') && window.__gradio_session_hash__"
+
+
+def type_when_settled(box: Locator, text: str) -> None:
+    """Fill a box of an accordion that just opened: Gradio sets what it holds once more, over what is typed in its first instant."""
+    for _ in range(5):
+        box.page.wait_for_timeout(PATIENCE * 150)
+        if box.input_value() == text:
+            return
+        box.fill(text)
+        box.press("Tab")
 
 
 def free_port() -> int:

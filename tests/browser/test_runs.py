@@ -6,6 +6,7 @@ import os
 import time
 
 import pytest
+from conftest import type_when_settled
 from fake_pair import PATIENCE, SLOW_STEP
 from playwright.sync_api import Page, expect
 
@@ -118,13 +119,7 @@ def test_a_failure_keeps_the_text_and_says_why(page):
 
 def test_a_wrong_setting_is_explained(page):
     page.get_by_text("Sampling and limits").click()
-    box = page.locator("#seed input")
-    for _ in range(5):  # Gradio sets what an accordion holds once more just after it opened: over what is typed in its first instant
-        page.wait_for_timeout(PATIENCE * 150)
-        if box.input_value() == "-5":
-            break
-        box.fill("-5")
-        box.press("Tab")
+    type_when_settled(page.locator("#seed input"), "-5")
     page.locator("#run").click()
     expect(page.locator("#status")).to_contain_text("Seed must be a whole number")
     expect(page.locator("#run")).to_be_enabled()

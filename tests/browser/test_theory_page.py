@@ -6,7 +6,7 @@ from pathlib import Path
 
 import gradio as gr
 import pytest
-from conftest import free_port
+from conftest import free_port, type_when_settled
 from playwright.sync_api import Page, expect
 from test_looks import WIDTH_FITS
 
@@ -106,7 +106,7 @@ def test_laws_are_typed_drawn_and_taken(opened):
     page.locator("#theory-own button").first.click()
     box = page.locator("#theory-p textarea, #theory-p input")
     expect(box).to_have_value("0.5 0.3 0.15 0.05")
-    box.fill("0.5 nan 1")
+    type_when_settled(box, "0.5 nan 1")
     page.locator("#theory-use").click()
     expect(page.locator(STATUS)).to_contain_text("p has 3 numbers and q has 4")
     expect(box).to_have_value("0.5 nan 1")
