@@ -14,7 +14,7 @@ def done(page) -> list[bool]:
 
 
 def test_every_step_is_done_by_its_action(page):
-    pause(page)  # first: a pass that plays while the lesson is open counts as seen
+    pause(page)  # before the lesson opens: pausing on the check itself would do its first step
     page.keyboard.press("Home")
     page.locator(".tr-open").click()
     steps = strings.TOUR["steps"]
