@@ -52,10 +52,11 @@ class Point:
 
 
 def point_name(noise: str, steps: int, rule: str, leniency: float) -> Sentence:
-    """A setting in a few words."""
+    """A setting in a few words. λ = 0 belongs to every rule, so that it needs no rule's name."""
     if not steps:
         return Sentence("plain decoding")
-    return Sentence("{noise}, S = {steps}, {rule} λ = {leniency:g}", noise=Sentence(noise), steps=steps, rule=rule, leniency=leniency)
+    told = "{noise}, S = {steps}, {rule} λ = {leniency:g}" if leniency else "{noise}, S = {steps}, λ = 0"
+    return Sentence(told, noise=Sentence(noise), steps=steps, rule=rule, leniency=leniency)
 
 
 def axes(points: Sequence[Point]) -> tuple[Numbers, Numbers]:

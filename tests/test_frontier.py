@@ -116,7 +116,7 @@ def test_a_choice_names_best_runner_up_and_one_reason_for_each_neighbour():
     assert (choice.best.speed, choice.runner_up.speed, choice.sure) == (3, 2.2, True)
     told = {p.name: why for p, why in choice.rejected}
     assert told == {
-        "masked, S = 4, tv λ = 0": "speed 2.20× against 3.00×",
+        "masked, S = 4, λ = 0": "speed 2.20× against 3.00×",
         "masked, S = 4, tv λ = 1": "quality 0.20 is below 0.70",
         "masked, S = 1, tv λ = 0.4": "quality 0.60 is below 0.70",
     }

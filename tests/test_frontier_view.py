@@ -154,7 +154,7 @@ def test_the_chart_is_what_the_frontier_module_says(measurements):
 
 def test_intervals_say_where_they_come_from(measurements):
     points = {p["name"]: p for p in drawn(measurements)["main"]["points"]}
-    plain, lossless, lenient = points["plain decoding"], points["masked, S = 4, tv λ = 0"], points["masked, S = 4, tv λ = 1"]
+    plain, lossless, lenient = points["plain decoding"], points["masked, S = 4, λ = 0"], points["masked, S = 4, tv λ = 1"]
     assert plain["lossless"]
     assert lossless["lossless"]
     assert not lenient["lossless"]

@@ -93,18 +93,18 @@ def test_numbers_agree_with_the_decoder_of_recorded_runs(path: Path):
 def test_the_page_builds_without_a_model_or_recording(tmp_path: Path):
     demo = build(Engine(lambda progress: None), tmp_path)
     assert demo.title == strings.TITLE
-    assert recording(tmp_path) == ("", "", "", strings.NO_RECORDING)
+    assert recording(tmp_path) == ("", "", {}, strings.NO_RECORDING)
 
 
 def test_a_recording_becomes_a_player_value(tmp_path: Path):
     (tmp_path / "b.json").write_text("not json", encoding="utf-8")
     assert "cannot be shown" in recording(tmp_path)[3]
     (tmp_path / "a.json").write_text(small_trace().to_json(), encoding="utf-8")
-    value, figures, prompt, problem = recording(tmp_path)
+    value, figures, made, problem = recording(tmp_path)
     assert value == source_line("recorded", name="a") + "".join(
         player_line(event, small_trace().events[0]) for event in small_trace().events
     )
     assert [t.from_dict(json.loads(line)) for line in value.splitlines()[1:]] == small_trace().events  # a trace ignores what is added
-    assert prompt == small_trace().events[0].prompt
+    assert made == {**small_trace().events[0].settings, "prompt": small_trace().events[0].prompt}
     assert not problem
     assert json.loads(figures)["summary"]["tokens"] == 6

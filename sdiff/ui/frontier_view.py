@@ -95,7 +95,7 @@ def _controls() -> dict[str, Any]:
         c["noise"] = gr.Radio([(label, noise) for noise, label in strings.FRONTIER_NOISES.items()], value="", **labels("noise"))
         rules = [*((strings.said(KNOBS[rule].label), rule) for rule in SWEPT), (strings.FRONTIER_EVERYTHING, "")]
         c["rule"] = gr.Dropdown(rules, value=SWEPT[0], **labels("rule"))
-        c["place"] = gr.Dropdown([(strings.FRONTIER_NO_PLACE, "")], value="", **labels("place"))
+        c["place"] = gr.Dropdown([("…", "")], value="", **labels("place"))  # until the measurements are read
     with gr.Row():
         c["aim"] = gr.Dropdown([(strings.FRONTIER_AIMS[aim], aim) for aim in AIMS], value=AIMS[0], scale=2, **labels("aim"))
         c["bound"] = gr.Number(BOUNDS[AIMS[0]].usual, minimum=0, step=0.1, scale=1, **labels("bound"))

@@ -13,7 +13,7 @@ from sdiff.ui import strings
 from sdiff.ui.components import QUIET
 from sdiff.ui.frontier_view import Frontier, place_choices
 from sdiff.ui.link import Link, read_link
-from sdiff.ui.recordings_view import named, played
+from sdiff.ui.recordings_view import made_with, named, played
 from sdiff.ui.theory_view import LENIENCY, RULE, Theory
 
 # Of the controls' values, those that differ from their defaults; a stored run on the stage with its cycle; the view that is open, and what it
@@ -65,11 +65,14 @@ def wire_links(
 
     def open_link(page: gr.Request) -> list[Any]:
         asked = read_link(dict(page.query_params))
-        set_to = {name: {"value": value} for name, value in asked.settings.items()}
+        trace = named(asked.run, folder) if asked.run else None
+        values = made_with(trace.events[0]) if trace else {}
+        if asked.settings:  # an address names what differs from the defaults, not from the run on the stage
+            values = {**{name: value for name, value in defaults.items() if name != "prompt"}, **asked.settings}
+        set_to = {name: {"value": value} for name, value in values.items()}
         hide = {name: {"visible": False} for name in asked.hidden}
         found = [gr.update(**set_to.get(name, {}), **hide.get(name, {})) for name in controls]
         view: Any = gr.Tabs(selected=asked.view) if asked.view else gr.skip()
-        trace = named(asked.run, folder) if asked.run else None
         if asked.run and trace is None:
             asked.notes.append(strings.LINK_UNKNOWN.format(name="run", given=asked.run))
         value, figures = played(trace, asked.run) if trace else (gr.skip(), gr.skip())

@@ -48,20 +48,20 @@ REFUSED = IDLE.replace("]", f", {json.dumps('bad:' + strings.REFUSED)}]")
 def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: str = BUNDLED) -> gr.Blocks:
     """The whole page for one engine. `folder` holds the recorded runs; `measure`: offer the sweep of this machine (for one person); `pair`: the
     registry's name of the models in use. What is stored was measured with the bundled ones, so others have no frontier here."""
-    trace, figures, prompt, problem = recording(folder)
+    trace, figures, made, problem = recording(folder)
     raced = recorded_race(folder / "race")
     visitors = Visitors(engine)
     with gr.Blocks(title=strings.TITLE, analytics_enabled=False, delete_cache=(3600, 3600)) as demo:
-        gr.Markdown(f"# {strings.TITLE}\n\n{strings.TAGLINE}", elem_id="intro")
         with gr.Row(elem_id="top"):
+            with gr.Column(elem_id="about"):
+                gr.Markdown(f"# {strings.TITLE}\n\n{strings.TAGLINE}", elem_id="intro")
+                build_pair(demo, engine, pair)
             tour(elem_id="tour")
-            build_pair(demo, engine, pair)
         asked = line(elem_id="asked")
         with gr.Row(elem_id="columns"):
             with gr.Column(elem_id="controls"):
-                controls, (run, plain, stop), (loading, status), notes, link = _controls(
-                    prompt or next(iter(strings.EXAMPLES.values())), PAIRS[pair].noises
-                )
+                begin = {"prompt": next(iter(strings.EXAMPLES.values())), **made}
+                controls, (run, plain, stop), (loading, status), notes, link = _controls(begin, PAIRS[pair].noises)
             with gr.Tabs(elem_id="views") as views:
                 with gr.Tab(strings.VIEWS["live"], id="live"):
                     chosen = chooser(folder)
@@ -94,18 +94,23 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
 
 
 def _controls(
-    prompt: str, noises: tuple[str, ...]
-) -> tuple[dict[str, Any], tuple[gr.Button, ...], gr.HTML, tuple[gr.HTML, gr.HTML], tuple[gr.Button, gr.Textbox]]:
+    begin: dict[str, Any], noises: tuple[str, ...]
+) -> tuple[dict[str, Any], tuple[gr.Button, ...], tuple[gr.HTML, gr.HTML], tuple[gr.HTML, gr.HTML], tuple[gr.Button, gr.Textbox]]:
+    """The settings of the next run, at first those of the run on the stage (`begin`), the buttons and what is said beside them."""
+
+    def first(field: str) -> Any:
+        return begin.get(field, getattr(Request, field, ""))
+
     def labels(field: str) -> dict[str, Any]:
         label, info = strings.CONTROLS[field]
         return {"label": label, "info": info, "elem_id": field}
 
     def slider(field: str, step: float) -> gr.Slider:
         low, high = SLIDERS[field]
-        return gr.Slider(low, high, getattr(Request, field), step=step, **labels(field))
+        return gr.Slider(low, high, first(field), step=step, **labels(field))
 
     c: dict[str, Any] = {}
-    c["prompt"] = gr.Textbox(prompt, max_length=MAX_PROMPT_CHARACTERS, lines=3, max_lines=8, **labels("prompt"))
+    c["prompt"] = gr.Textbox(first("prompt"), max_length=MAX_PROMPT_CHARACTERS, lines=3, max_lines=8, **labels("prompt"))
     names = [strings.EXAMPLE_NAMES[name] for name in strings.EXAMPLES]
     gr.Examples([[text] for text in strings.EXAMPLES.values()], c["prompt"], example_labels=names, label=strings.TRY)
     with gr.Row():
@@ -114,19 +119,21 @@ def _controls(
     plain = gr.Button(strings.PLAIN, elem_id="plain", size="sm")
     loading, status = line(elem_id="loading"), line(elem_id="status")  # page.css shows the first while the second is empty
     gr.Markdown(strings.NEXT_RUN)
-    c["noise"] = gr.Radio([(strings.NOISE_LABELS[n], n) for n in noises], value=noises[0], **labels("noise"))
+    c["noise"] = gr.Radio(
+        [(strings.NOISE_LABELS[n], n) for n in noises], value=first("noise") if first("noise") in noises else noises[0], **labels("noise")
+    )
     c["steps"], c["leniency"] = slider("steps", 1), slider("leniency", 0.01)
-    c["rule"] = gr.Dropdown([(strings.said(knob.label), name) for name, knob in KNOBS.items()], value=Request.rule, **labels("rule"))
+    c["rule"] = gr.Dropdown([(strings.said(knob.label), name) for name, knob in KNOBS.items()], value=first("rule"), **labels("rule"))
     native = line(elem_id="native")
     proposals = [(strings.PROPOSAL_DEFAULT, ""), *((f"{name}: {strings.said(text)}", name) for name, text in PROPOSALS.items())]
-    c["proposal"] = gr.Dropdown(proposals, value="", **labels("proposal"))
+    c["proposal"] = gr.Dropdown(proposals, value=first("proposal"), **labels("proposal"))
     law = line(elem_id="law")
     c["gamma"], c["temperature"] = slider("gamma", 1), slider("temperature", 0.05)
     with gr.Accordion(strings.MORE, open=False):
         c["max_tokens"], c["top_k"], c["top_p"] = slider("max_tokens", 1), slider("top_k", 1), slider("top_p", 0.01)
-        c["seed"] = gr.Number(Request.seed, precision=0, **labels("seed"))
+        c["seed"] = gr.Number(first("seed"), precision=0, **labels("seed"))
         for field in ("raw", "original"):
-            c[field] = gr.Checkbox(getattr(Request, field), **labels(field))
+            c[field] = gr.Checkbox(first(field), **labels(field))
     with gr.Accordion(strings.LINK_COPY, open=False, elem_id="link"):
         make = gr.Button(strings.LINK_MAKE, size="sm", elem_id="make-link")
         box = gr.Textbox(label=strings.LINK_BOX, interactive=False, buttons=["copy"], elem_id="link-box")

@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from sdiff.trace import Trace, TraceError
+from sdiff.request import DEFAULT_PROPOSAL
+from sdiff.trace import Run, Trace, TraceError
 from sdiff.ui import strings
 from sdiff.ui.components import QUIET
 from sdiff.ui.live import player_value
 from sdiff.ui.numbers import numbers
 from sdiff.ui.recordings import RECORDED, gallery, stored, title
 
+# The list names the run on the stage, and none while that is not a stored one; an unchanged list is left alone, since somebody may be choosing.
+ON_STAGE = """(value, chosen) => {
+  const name = JSON.parse((value || "").split("\\n", 1)[0] || "{}").name, now = NAMES.includes(name) ? name : null;
+  return now === chosen ? {__type__: "update"} : now;
+}"""
 
-def recording(folder: Path = RECORDED) -> tuple[str, str, str, str]:
-    """(player value, numbers value, prompt, sentence) of the first recorded run by name; the sentence says why there is none."""
+
+def recording(folder: Path = RECORDED) -> tuple[str, str, dict[str, Any], str]:
+    """(player value, numbers value, values of the controls, sentence) of the first recorded run by name; the sentence says why there is none."""
     if not any(folder.glob("*.json")):
-        return "", "", "", strings.NO_RECORDING
+        return "", "", {}, strings.NO_RECORDING
     first = min(folder.glob("*.json"))
     try:
         trace = Trace.from_json(first.read_text(encoding="utf-8"))
     except (TraceError, OSError, UnicodeDecodeError) as error:
-        return "", "", "", strings.RECORDING_BROKEN.format(error=error)
-    return *played(trace, first.stem), trace.events[0].prompt, ""
+        return "", "", {}, strings.RECORDING_BROKEN.format(error=error)
+    return *played(trace, first.stem), made_with(trace.events[0]), ""
+
+
+def made_with(run: Run) -> dict[str, Any]:
+    """Values of the controls that a run was made with, as far as its record tells."""
+    known = {**run.settings, "prompt": run.prompt}
+    usual = known.get("proposal", "") == DEFAULT_PROPOSAL.get(known.get("noise", ""))
+    return {**known, "proposal": ""} if usual else known
 
 
 def played(trace: Trace, name: str = "") -> tuple[str, str]:
@@ -66,12 +81,13 @@ def wire_recordings(
         trace = named(str(name), folder)
         if trace is None:
             return [gr.skip()] * (len(controls) + 3)
-        run = trace.events[0]
-        known = {**run.settings, "prompt": run.prompt}
+        known = made_with(trace.events[0])
         return [*played(trace, str(name)), gr.Tabs(selected="live"), *(known.get(name, gr.skip()) for name in controls)]
 
     outputs = [*shown, views, *controls.values()]
     if choices[0] is not None:
         choices[0].input(play, choices[0], outputs, preprocess=False, **QUIET)
+        names = json.dumps([name for _, name in choices[0].choices])
+        shown[0].change(None, [shown[0], choices[0]], choices[0], js=ON_STAGE.replace("NAMES", names), **QUIET)
     for name, button in choices[1].items():
         button.click(partial(play, f"gallery/{name}"), None, outputs, **QUIET)

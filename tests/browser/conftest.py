@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
 ).split()
+MADE = Request("Tell me about the lighthouse keeper.", leniency=0.3, seed=7)  # the run on the stage, and so the controls at first
 READY = "() => document.querySelector('#player .sd') && !document.querySelector('#early') && window.__gradio_session_hash__"
 
 
@@ -81,9 +82,8 @@ def fake() -> FakePair:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one recorded run; it has rejections, leniency, replacements and a bonus."""
     folder = tmp_path_factory.mktemp("recorded")
-    request = Request(prompt="Tell me about the lighthouse keeper.", leniency=0.3, max_tokens=90, seed=7)
     trace = Trace()
-    for _ in trace.record(FakePair().stream(request)):
+    for _ in trace.record(FakePair().stream(MADE)):
         pass
     (folder / "first.json").write_text(trace.to_json(), encoding="utf-8")
     return folder

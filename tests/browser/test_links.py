@@ -29,7 +29,7 @@ def test_a_link_goes_round(visit, app):
     page.locator("#make-link").click()
     expect(page.locator("#link-box textarea, #link-box input")).not_to_have_value("")
     link = page.locator("#link-box textarea, #link-box input").input_value()
-    assert parse_qs(urlsplit(link).query) == {"prompt": [NASTY], "leniency": ["0.4"], "run": ["first"], "cycle": [cycle]}
+    assert parse_qs(urlsplit(link).query) == {"prompt": [NASTY], "leniency": ["0.4"], "seed": ["7"], "run": ["first"], "cycle": [cycle]}
     other = visit(link)
     expect(other.locator("#prompt textarea")).to_have_value(NASTY)
     expect(other.locator("#leniency input[type=number]")).to_have_value("0.4")
@@ -80,7 +80,8 @@ def test_what_a_view_is_set_to_goes_round(visit, app):
         else:
             expect(page.locator("#frontier-bound input")).to_have_value("1.5")
         got = link_of(page)
-        assert {name: value for name, value in got.items() if name not in ("run", "cycle", "prompt")} == sent
+        stage = ("run", "cycle", "prompt", "leniency", "seed")  # what is on it, and the controls as it was made
+        assert {name: value for name, value in got.items() if name not in stage} == sent
 
 
 def test_a_link_with_bad_laws_says_so(visit, app):

@@ -42,12 +42,12 @@ def test_leniency_after_the_fact_marks_the_verdicts_that_flip(page, trace):
         set_whatif(page, leniency)
         says = page.locator(".sd-whatif-says")
         expect(says).to_contain_text(f"cycle {flipped[0].cycle}, position {flipped[0].position},")
-        expect(says).to_contain_text(f"{len(flipped)} of {len(verdicts)} verdicts fall otherwise: “")
-        assert says.inner_text().partition("otherwise: ")[2].count("“") == min(16, len(flipped))
+        expect(says).to_contain_text(f"{len(flipped)} of {len(verdicts)} verdicts would change: “")
+        assert says.inner_text().partition("would change: ")[2].count("“") == min(16, len(flipped))
         page.locator(".sd-whatif-go").click()
         expect(page.locator(".sd-flipped-verdict")).to_have_count(1)
         assert states(page)[flipped[0].position - 1] == ("rejected" if flipped[0].accepted else "lenient")
-        expect(page.locator(".sd-coins .sd-other")).to_have_count(1)  # its recorded bar speaks of another leniency
+        expect(page.locator(".sd-coins .sd-other")).to_have_count(flipped[0].position)  # recorded bars speak of another leniency
         expect(page.locator(STAGE)).to_have_attribute("data-kind", "verdict")
         expect(page.locator(".sd-caption")).to_contain_text(f"At λ = {leniency:.2f} position {flipped[0].position},")
         page.locator(".sd-flipped-verdict").focus()
@@ -57,6 +57,62 @@ def test_leniency_after_the_fact_marks_the_verdicts_that_flip(page, trace):
     expect(page.locator(".sd-flipped-verdict")).to_have_count(0)
     expect(page.locator(".sd-other")).to_have_count(0)
     assert states(page)[flipped[0].position - 1] == "rejected"
+
+
+LOOKED_AT = """() => { // every verdict at every leniency, the leniency turned while the verdict stands on the stage
+  const slider = document.querySelector(".sd-whatif-slider"), scrub = document.querySelector(".sd-scrub"), seen = [];
+  const turn = (input, value) => { input.value = value; input.dispatchEvent(new Event("input", { bubbles: true })); };
+  for (let k = 0; k <= Number(scrub.max); k++) {
+    turn(scrub, k);
+    if (document.querySelector(".sd").dataset.kind !== "verdict") continue;
+    for (const at of [0, 0.15, 0.3, 0.7, 1]) {
+      turn(slider, at);
+      const now = document.querySelector(".sd-verdicts .sd-now"), column = now.parentElement.cellIndex;
+      const coin = document.querySelectorAll(".sd-coin")[column - 1];
+      seen.push([at, now.dataset.state, coin.dataset.kept, document.querySelector(".sd-caption").textContent]);
+    }
+  }
+  return seen;
+}"""
+
+
+def test_every_verdict_is_told_under_every_leniency(page, trace):
+    pause(page)
+    seen = page.evaluate(LOOKED_AT)
+    assert len(seen) == 5 * len(trace.of(Verdict))
+    said = {"accepted": "is accepted", "lenient": "accepted", "rejected": "rejected", "unexamined": "would not be examined"}
+    kept = {"accepted": "true", "lenient": "true", "rejected": "false", "unexamined": ""}
+    assert {state for _, state, _, _ in seen} == set(said)
+    for at, state, coin, caption in seen:
+        assert said[state] in caption, (at, state, caption)
+        assert f"λ = {at:.2f}" in caption or caption.startswith("As recorded: "), (at, state, caption)
+        assert coin == kept[state]
+
+
+def test_a_pinned_token_is_let_go_by_a_jump_to_another_one(page):
+    pause(page)
+    page.keyboard.press("Home")
+    page.keyboard.press("n")
+    page.locator(".sd-verdicts .sd-chip[data-state]").first.click()
+    page.mouse.move(0, 0)
+    expect(page.locator(".sd-card")).to_contain_text("Pinned")
+    expect(page.locator(".sd-card-title")).to_contain_text("Position 1:")
+    page.locator(".sd-rejection").click()
+    expect(page.locator(".sd-card")).not_to_contain_text("Pinned")
+    where = page.locator(".sd-caption").inner_text().partition(":")[0]
+    expect(page.locator(".sd-card-title")).to_contain_text(where)
+
+
+def test_the_text_marks_what_leniency_kept(page, trace):
+    pause(page)
+    page.keyboard.press("End")
+    kept = [v for v in trace.of(Verdict) if v.lenient]
+    expect(page.locator(".sd-whatif-says")).to_contain_text(f"kept {len(kept)} of {len(trace.of(Verdict))} examined drafts")
+    marked = page.locator(".sd-by-leniency")
+    assert 0 < marked.count() <= len(kept)
+    marked.first.click()
+    at = int(page.locator(STAGE).get_attribute("data-cycle"))
+    assert any(v.cycle == at for v in kept)
 
 
 def test_a_step_is_credited_with_what_was_kept_of_it(page):
@@ -109,14 +165,21 @@ def test_presenter_is_large_enough_and_leaves_again(page):
     expect(page.locator(".sd-legend")).to_be_visible()
 
 
-def test_behind_the_last_rejection_comes_the_first(page):
+def test_rejections_are_walked_both_ways_and_round_the_ends(page, trace):
     pause(page)
     page.keyboard.press("Home")
+    there = []
+    for _ in range(refused := sum(not v.accepted for v in trace.of(Verdict))):
+        page.keyboard.press("n")
+        there.append(frame(page))
+    assert there == sorted(set(there))
     page.keyboard.press("n")
-    first = frame(page)
-    page.keyboard.press("End")
-    page.keyboard.press("n")
-    assert frame(page) == first
+    assert frame(page) == there[0]
+    back = []
+    for _ in range(refused):
+        page.keyboard.press("Shift+N")
+        back.append(frame(page))
+    assert back == there[::-1]
 
 
 def test_tokens_kept_by_leniency_and_refused_ones_say_why(page, trace):
@@ -132,6 +195,8 @@ def test_tokens_kept_by_leniency_and_refused_ones_say_why(page, trace):
     assert len(set(seen)) == len(lenient)
     page.locator(".sd-lenient").click()
     assert frame(page) == seen[0]
+    page.keyboard.press("Shift+L")
+    assert frame(page) == seen[-1]
     page.keyboard.press("Home")
     page.keyboard.press("n")
     refused = next(v for v in trace.of(Verdict) if not v.accepted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,8 +61,13 @@ def test_the_gallery_quotes_its_own_runs(folder):
 
 
 def test_choosing_a_run_plays_it_and_sets_the_controls(visit, serve, fake, folder):
-    page = visit(serve(lambda progress: fake, folder))
-    page.locator("#recorded input").click()
+    page = visit(address := serve(lambda progress: fake, folder))
+    chosen = page.locator("#recorded input")
+    expect(chosen).to_have_value(re.compile("Code"))
+    for field, value in {"steps": "4", "leniency": "0.3", "gamma": "8"}.items():  # the controls say what the stage plays
+        expect(page.locator(f"#{field} input[type=number]")).to_have_value(value)
+    expect(page.locator("#law")).to_contain_text("Not lossless")
+    chosen.click()
     page.get_by_role("option", name="Word problem").click()
     expect(page.locator("#prompt textarea")).to_have_value(REQUESTS["02-uniform"].prompt)
     expect(page.locator(".sd-setting")).to_contain_text("uniform")
@@ -73,3 +79,17 @@ def test_choosing_a_run_plays_it_and_sets_the_controls(visit, serve, fake, folde
     expect(page.locator(STAGE)).to_be_visible()
     expect(page.locator(".sd-setting")).to_contain_text("λ = 1")
     expect(page.locator("#leniency input[type=number]")).to_have_value("1")
+    expect(chosen).to_have_value("")  # a run of the gallery is none of the list's
+    chosen.click()
+    page.get_by_role("option", name="Story").click()
+    expect(page.locator("#steps input[type=number]")).to_have_value("2")
+    page.locator("#run").click()
+    expect(page.locator(STAGE)).to_have_attribute("data-source", "live", timeout=20_000)
+    expect(chosen).to_have_value("")
+    other = visit(f"{address}?run=02-uniform")
+    expect(other.locator("#recorded input")).to_have_value(re.compile("Word problem"))
+    expect(other.locator("#seed input")).to_have_count(0)  # in a closed accordion
+    expect(other.locator("#noise input:checked")).to_have_value("uniform")
+    bare = visit(f"{address}?steps=2")  # an address names what differs from the defaults, not from the stage
+    expect(bare.locator("#steps input[type=number]")).to_have_value("2")
+    expect(bare.locator("#leniency input[type=number]")).to_have_value("0")

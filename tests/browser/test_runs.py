@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 
 import pytest
-from conftest import type_when_settled
+from conftest import MADE, type_when_settled
 from fake_pair import PATIENCE, SLOW_STEP
 from playwright.sync_api import Page, expect
 
-from sdiff.request import Request
 from sdiff.trace import Trace
 
 STAGE = "#player .sd"
@@ -46,7 +46,7 @@ def test_a_live_run_ends_with_the_text_of_its_trace(page, fake):
     start(page, "Hello")
     finished(page)
     trace = Trace()
-    for _ in trace.record(fake.stream(Request(prompt="Hello"))):
+    for _ in trace.record(fake.stream(replace(MADE, prompt="Hello"))):
         pass
     assert drawn(page) == trace.text
     expect(page.locator(".sd-badge")).to_have_text("LIVE")
@@ -150,9 +150,13 @@ def test_an_emptied_box_is_explained_and_never_leaves_a_stale_note(page):
 
 
 def test_notes_follow_the_settings(page):
+    expect(page.locator("#law")).to_contain_text("Not lossless")
+    box = page.locator("#leniency input[type=number]")
+    box.fill("0")
+    box.press("Tab")
     expect(page.locator("#law")).to_contain_text("✓ Lossless")
-    page.locator("#leniency input[type=number]").fill("0.2")
-    page.locator("#leniency input[type=number]").press("Tab")
+    box.fill("0.2")
+    box.press("Tab")
     expect(page.locator("#native")).to_contain_text("λ = 0.2")
     expect(page.locator("#law")).to_contain_text("Not lossless")
 
@@ -182,7 +186,7 @@ def real_pair():
 @pytest.mark.model
 def test_a_real_model_decodes_what_its_trace_says(visit, serve, recorded, real_pair):
     trace = Trace()
-    for _ in trace.record(real_pair.stream(Request(prompt="Name three colours."))):
+    for _ in trace.record(real_pair.stream(replace(MADE, prompt="Name three colours."))):
         pass
     page = visit(serve(lambda progress: real_pair, recorded))
     expect(page.locator("#loading")).to_contain_text("Ready")

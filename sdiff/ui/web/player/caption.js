@@ -58,10 +58,21 @@ function sayVerify(timeline, state, words) {
 }
 function sayVerdict(timeline, state, words) {
   const check = state.checks[lastVerdict(state)];
-  const { position, token, p, q, u, keep } = check.verdict;
+  const { position, token, p, q, u, keep } = check.verdict, strict = strictKeep(check.verdict);
   if (check.flipped) return sayFlip(timeline, check, words);
-  const values = { position, token: quoted(timeline, token), p: number(p), q: number(q), u: number(u), keep: number(keep) };
-  return fill(words[check.state], values);
+  if (check.state === "unexamined") return sayUnreached(timeline, state, check, words);
+  const values = { position, token: quoted(timeline, token), p: number(p), q: number(q), u: number(u), keep: number(keep), strict: number(strict) };
+  const told = check.at === null ? "" : words.asRecorded + " ";
+  const raised = check.state === "rejected" && number(keep) !== number(strict) && keep > strict;
+  return told + fill(raised ? words.rejectedThough : words[check.state], values);
+}
+// The keep probability without leniency, whatever the rule (algorithms: min(1, p ÷ q)).
+const strictKeep = ({ p, q }) => (q > 0 ? Math.min(1, p / q) : 1);
+// Examined in the recording, but behind a token that another leniency refuses.
+function sayUnreached(timeline, state, { verdict, at }, words) {
+  const first = state.checks.find((check) => check.state === "rejected").verdict;
+  return fill(words.unreached, { at: at.toFixed(2), position: verdict.position, token: quoted(timeline, verdict.token),
+                                 first: first.position, refused: quoted(timeline, first.token) });
 }
 // A recorded coin judged by another leniency: its keep probability there is not in the trace, where it flips is.
 const sayFlip = (timeline, { state, verdict, at }, words) =>

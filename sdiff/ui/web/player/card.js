@@ -1,10 +1,10 @@
 // The verdict card: why one token was kept or refused, in the trace's own numbers. Refuses to know time.
 
-function drawCard(box, timeline, state, target, words) {
+function drawCard(box, timeline, state, target, pinned, words) {
   const check = target && state.checks[target.column];
   // what the card depends on; the same again needs no new card
   const shown = [timeline, state && state.kind, state && state.index, state && state.rows.length, target && target.row, target && target.column,
-                 check && check.state, check && check.verdict, check && check.flipped && check.at, state && state.emit];
+                 pinned, check && check.state, check && check.verdict, check && check.flipped && check.at, state && state.emit];
   if (box.drawn && shown.every((part, i) => part === box.drawn[i])) return;
   box.drawn = shown;
   box.replaceChildren();
@@ -22,7 +22,7 @@ function drawCard(box, timeline, state, target, words) {
     if (check.flipped) left.append(el("p", "", sayFlip(timeline, check, props.words.captions)));
     const other = otherwise(check);
     if (check.state === "unexamined") left.append(el("p", "", words.unexamined));
-    left.append(el("p", other ? "sd-small" : "", (other ? words.asRecorded + " " : "") + verdictSentence(verdict, words)), coinBar(verdict, other));
+    left.append(el("p", other ? "sd-small" : "", (other ? props.words.captions.asRecorded + " " : "") + verdictSentence(verdict, words)), coinBar(verdict, other, keptNow(check)));
     const [first] = verdict.top_p || [];
     if (!verdict.accepted && first && first[0] !== verdict.token)
       left.append(el("p", "", fill(words.wanted, { token: quoted(timeline, first[0]), p: number(first[1]), own: number(verdict.p) })));
@@ -30,6 +30,7 @@ function drawCard(box, timeline, state, target, words) {
     box.append(choices(timeline, "topP", verdict.top_p, verdict.token, words), choices(timeline, "topQ", verdict.top_q, verdict.token, words));
   }
   if (check) left.append(el("p", "sd-small", fill(words.fixedAt, { step: check.fixedAt })));
+  if (pinned) left.append(el("p", "sd-small", words.pinned));
 }
 
 // Nothing to judge yet: what is happening now, and why.
@@ -60,14 +61,14 @@ function cardTitle(timeline, column, token, words) {
 }
 function verdictSentence(verdict, words) {
   const values = { u: number(verdict.u), keep: number(verdict.keep), margin: number(Math.abs(verdict.keep - verdict.u)),
-                   strict: number(verdict.q > 0 ? Math.min(1, verdict.p / verdict.q) : 1) };
+                   strict: number(strictKeep(verdict)) };
   return fill(!verdict.accepted ? words.failed : verdict.lenient ? words.lenient : words.passed, values);
 }
-function coinBar(verdict, other) {
+function coinBar(verdict, other, kept) {
   const bar = el("div", "sd-coin sd-coin-large");
   bar.setAttribute("aria-hidden", "true");
   bar.append(el("i", "sd-keep"), el("i", "sd-flip"));
-  drawCoin(bar, verdict, other);
+  drawCoin(bar, verdict, other, kept);
   return bar;
 }
 function facts(words, pairs) {

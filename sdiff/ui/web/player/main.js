@@ -4,7 +4,7 @@
 const root = $(".sd"), words = props.words, states = props.states;
 let timeline = newTimeline(), consumed = "", block = null, shape = "", pointed = null, pinned = false, spoken = "", whatIf = null;
 const predictor = makePredictor(), pin = makePin($(".sd-pinned"), words, states);
-const transport = makeTransport(() => timeline, show, (k) => predictor.waits(timeline, k));
+const transport = makeTransport(() => timeline, show, (k) => predictor.waits(timeline, k), () => { [pointed, pinned] = [null, false]; });
 
 // The value only grows during a run; anything else is a new run. A half line waits for its rest.
 function read(text) {
@@ -134,7 +134,7 @@ function keepInView(box, node) {
 function showCard(state) {
   const now = state && state.kind === "verdict" ? lastVerdict(state) : -1;
   const target = pointed || (now >= 0 ? { row: "verdict", column: now } : state && state.emit ? lastTarget(state) : null);
-  drawCard($(".sd-card"), timeline, state, target, words.card);
+  drawCard($(".sd-card"), timeline, state, target, pinned, words.card);
 }
 const lastTarget = (state) => ({ row: "written", column: state.emit.tokens.length - 1 });
 
@@ -246,7 +246,7 @@ function wire() {
   const judge = (leniency) => { whatIf = leniency; showRun(); show(false); };
   $(".sd-whatif-slider").oninput = (event) => judge(Number(event.target.value));
   $(".sd-whatif-reset").onclick = () => { judge(null); $(".sd-whatif-slider").focus(); };
-  $(".sd-whatif-go").onclick = () => transport.seek(flips(timeline, whatIf).first.frame);
+  $(".sd-whatif-go").onclick = () => transport.seekVerdict(flips(timeline, whatIf).first.frame);
   $(".sd-table").ontoggle = () => drawCycleTable(timeline, stateNow(), states, words.table);
   for (const [selector, word] of [[".sd-title", "title"], [".sd-empty", "empty"], [".sd-follow-word", "follow"], [".sd-save", "save"],
                                   [".sd-lesson", "lesson"], [".sd-rounds", "rounds"], [".sd-rejection", "rejection"], [".sd-lenient", "lenient"], [".sd-still-word", "still"], [".sd-present", "present"], [".sd-predict-word", "predictOn"],
@@ -264,7 +264,7 @@ function wire() {
   table.addEventListener("focusout", () => point(null));
   table.onclick = (event) => { const target = targetOf(event.target); pinned = false; point(target, true); };
   $(".sd-text").onclick = (event) => {
-    const cycle = timeline.cycles[event.target.dataset.cycle];
+    const part = event.target.closest("[data-cycle]"), cycle = part && timeline.cycles[part.dataset.cycle];
     if (cycle && !String(getSelection())) transport.seek(cycle.first);
   };
 }

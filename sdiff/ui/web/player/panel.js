@@ -12,10 +12,12 @@ function drawWhatIf(timeline, whatIf, words) {
   const own = timeline.run.settings.leniency || 0, at = whatIf === null ? own : whatIf;
   $(".sd-whatif-slider").value = at;
   setText($(".sd-whatif-value"), "λ = " + at.toFixed(2));
+  const lenient = verdicts.filter((verdict) => verdict.lenient).length;
+  const told = (lenient ? fill(words.some, { lenient, of: verdicts.length, at: own.toFixed(2) }) + " " : "") + words.own;
   const { first, all } = whatIf === null ? { first: null, all: [] } : flips(timeline, whatIf);
   $(".sd-whatif-go").hidden = !first;
   $(".sd-whatif-reset").hidden = whatIf === null;
-  setText($(".sd-whatif-says"), !able ? words.unable : whatIf === null ? words.own : !first ? words.same : fill(words.flips, {
+  setText($(".sd-whatif-says"), !able ? words.unable : whatIf === null ? told : !first ? words.same : fill(words.flips, {
     cycle: first.cycle.number, position: first.verdict.position, token: quoted(timeline, first.verdict.token), count: all.length, of: verdicts.length,
     tokens: all.slice(0, MOST_NAMED).map(({ token }) => quoted(timeline, token)).join(" ") + (all.length > MOST_NAMED ? " …" : ""),
     now: first.verdict.accepted ? words.refused : words.kept, flip: number(first.verdict.flip),

@@ -31,6 +31,7 @@ function hideChip(chip) {
   if (chip.drawn.look === null) return;
   chip.style.visibility = "hidden";
   delete chip.dataset.state;
+  delete chip.dataset.fill;
   if (chip.drawn.marks) chip.className = "sd-chip";
   chip.drawn = { look: null, token: chip.drawn.token, marks: "" };
 }
@@ -131,24 +132,32 @@ function drawBlock(block, timeline, state, states, words) {
   block.checks.forEach((chip, i) => {
     const check = state.checks[i];
     draw(chip, i, check, block.labels.checks[i], (i === now ? " sd-now" : "") + (check && check.flipped ? " sd-flipped-verdict" : ""));
-    drawCoin(block.coins[i], (check && check.verdict) || null, Boolean(check && otherwise(check)));
+    drawCoin(block.coins[i], (check && check.verdict) || null, Boolean(check && otherwise(check)), check && keptNow(check));
   });
   block.written.forEach((chip, i) => draw(chip, i, state.outcome[i], block.labels.written[i], ""));
 }
-// Is a recorded verdict shown under another leniency than the run's, where it falls otherwise or would not be reached?
-const otherwise = (check) => Boolean(check.flipped || (check.verdict && check.state === "unexamined"));
-// `other`: the recorded keep probability is that of another leniency, so it is an outline only.
-function drawCoin(bar, verdict, other) {
-  if (bar.drawn === verdict && bar.other === other) return;
+// Is a recorded verdict looked at under another leniency? Then its keep probability, f and the rest are those of the recording.
+const otherwise = (check) => Boolean(check.verdict && check.at !== null);
+// "true", "false", or "" where the examination would not come to it: under the leniency that is looked at.
+const keptNow = ({ state }) => (state === "unexamined" ? "" : String(state !== "rejected"));
+// `other`: the recorded keep probability is that of another leniency, so it is an outline only. `kept`: of keptNow.
+function drawCoin(bar, verdict, other, kept) {
+  if (bar.drawn === verdict && bar.other === other && bar.dataset.kept === kept) return;
   Object.assign(bar, { drawn: verdict, other });
   bar.classList.toggle("sd-other", other);
   bar.classList.toggle("sd-flipped", Boolean(verdict));
   if (!verdict) return;
-  bar.dataset.kept = other ? "" : String(verdict.accepted);
+  bar.dataset.kept = kept;
   bar.firstChild.style.width = 100 * verdict.keep + "%";
   bar.lastChild.style.left = 100 * verdict.u + "%";
 }
 
+// A cycle's text, with the same mark as on the stage for what leniency kept; tokens that split a character leave it unmarked.
+function writeCycle(span, timeline, cycle, text) {
+  const pieces = text ? cycle.emit.tokens.map((token) => label(timeline, token)) : [], lenient = (i) => i < cycle.emit.accepted && cycle.verdicts[i].lenient;
+  if (!pieces.some((_, i) => lenient(i)) || pieces.join("") !== text) span.textContent = text;
+  else span.replaceChildren(...pieces.map((piece, i) => (lenient(i) ? el("span", "sd-by-leniency", piece) : piece)));
+}
 // The text: the prompt, then one span per cycle. `ahead` spans are decoded but not yet played. → did anything change?
 function drawText(box, timeline, state) {
   const wanted = timeline.cycles.length + 1, before = box.children.length;
@@ -162,7 +171,7 @@ function drawText(box, timeline, state) {
     const written = c < state.index || (c === state.index && state.emit);
     const className = (written ? "sd-past" : "sd-ahead") + (c === state.index ? " sd-here" : "");
     if (span.drawn === text && span.className === className) return;
-    if (span.drawn !== text) span.textContent = span.drawn = text;
+    if (span.drawn !== text) writeCycle(span, timeline, cycle, (span.drawn = text));
     if (span.className !== className) span.className = className;
     span.dataset.cycle = c;
     changed = true;

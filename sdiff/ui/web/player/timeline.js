@@ -155,11 +155,11 @@ function cycleFrame(timeline, from, direction) {
   const next = timeline.cycles[(here ? here.cycle : -1) + direction];
   return next ? next.first : direction < 0 ? 0 : Math.max(timeline.frames.length - 1, 0);
 }
-// The next frame whose verdict is `wanted`; frame `from` where there is none.
-function verdictFrame(timeline, from, wanted) {
+// The nearest frame in `direction` whose verdict is `wanted`; frame `from` where there is none.
+function verdictFrame(timeline, from, direction, wanted) {
   const fits = (frame) => frame.kind === "verdict" && wanted(timeline.cycles[frame.cycle].verdicts[frame.verdicts - 1]);
   const found = timeline.frames.flatMap((frame, k) => (fits(frame) ? [k] : []));
-  return found.find((k) => k > from) ?? found[0] ?? from; // behind the last one comes the first
+  return (direction > 0 ? found.find((k) => k > from) ?? found[0] : found.findLast((k) => k < from) ?? found.at(-1)) ?? from; // round the ends
 }
 
 // How much slower than the decoder's own clock the cycle around frame k is shown at `speed`; 0 when unknown.

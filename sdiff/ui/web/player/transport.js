@@ -1,11 +1,12 @@
 // Time and input: which frame is shown, and when the next one is due. Refuses to know how a frame looks.
-// `show(frame, byHand)` draws; `timeline()` is the current run; `waits(k)`: frame k is not left before a person has answered.
+// `show(frame, byHand)` draws; `timeline()` is the current run; `waits(k)`: frame k is not left before a person has answered; `release()` lets go
+// of a token that somebody pinned, since another one is what they go to.
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
 const FOLLOW_EVERY = 350; // ms between pictures when following a live run: at most three a second
 const LATE = 200; // ms by which a picture may be late and still count as seen: a page that was asleep goes on where it was
 
-function makeTransport(timeline, show, waits) {
+function makeTransport(timeline, show, waits, release) {
   const t = { head: 0, playing: true, follow: false, speed: 1, waited: 0, keys: true };
   const last = () => timeline().frames.length - 1;
   const clamp = (k) => Math.max(0, Math.min(k, last()));
@@ -67,13 +68,16 @@ function makeTransport(timeline, show, waits) {
 
   const step = (direction) => () => t.seek(t.head + direction);
   const cycle = (direction) => () => t.seek(cycleFrame(timeline(), t.head, direction));
+  t.seekVerdict = (k) => { release(); t.seek(k); };
+  const verdict = (direction, wanted) => () => t.seekVerdict(verdictFrame(timeline(), t.head, direction, wanted));
+  const rejected = ({ accepted }) => !accepted, lenient = (on) => on.lenient;
   const keys = {
     " ": t.toggle,
     ArrowLeft: step(-1), ArrowRight: step(1),
     "Shift+ArrowLeft": cycle(-1), "Shift+ArrowRight": cycle(1),
     v: () => t.seek(seekFrame(timeline(), t.head, 1, (frame) => frame.kind === "verify")),
-    n: () => t.seek(verdictFrame(timeline(), t.head, (verdict) => !verdict.accepted)),
-    l: () => t.seek(verdictFrame(timeline(), t.head, (verdict) => verdict.lenient)),
+    n: verdict(1, rejected), "Shift+N": verdict(-1, rejected),
+    l: verdict(1, lenient), "Shift+L": verdict(-1, lenient),
     Home: () => t.seek(0), End: () => t.seek(last()),
     ",": () => t.nudgeSpeed(-1), ".": () => t.nudgeSpeed(1),
   };
@@ -85,7 +89,7 @@ function makeTransport(timeline, show, waits) {
     if (!t.keys || t.elsewhere(event)) return;
     if (event.key === " " && /^(BUTTON|SUMMARY|A)$/.test(event.target.tagName)) return;
     const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    const action = keys[event.shiftKey && name.startsWith("Arrow") ? "Shift+" + name : name];
+    const action = (event.shiftKey && keys["Shift+" + (name.length === 1 ? name.toUpperCase() : name)]) || keys[name];
     if (!action) return;
     event.preventDefault();
     action();
