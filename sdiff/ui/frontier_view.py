@@ -87,19 +87,25 @@ def build_frontier(
 def _controls() -> dict[str, Any]:
     def labels(field: str) -> dict[str, Any]:
         label, info = strings.FRONTIER_CONTROLS[field]
-        return {"label": label, "info": info, "elem_id": f"frontier-{field}", "min_width": 230}
+        return {"label": label, "info": info, "elem_id": f"frontier-{field}", "min_width": 190}
 
     c: dict[str, Any] = {}
     with gr.Row():
-        c["task"] = gr.Radio([(strings.FRONTIER_TASKS[task], task) for task in TASKS], value=TASKS[0], **labels("task"))
-        c["noise"] = gr.Radio([(label, noise) for noise, label in strings.FRONTIER_NOISES.items()], value="", **labels("noise"))
+        c["task"] = gr.Radio([(strings.FRONTIER_TASKS[task], task) for task in TASKS], value=TASKS[0], scale=4, **labels("task"))
+        c["noise"] = gr.Radio([(label, noise) for noise, label in strings.FRONTIER_NOISES.items()], value="", scale=4, **labels("noise"))
         rules = [*((strings.said(KNOBS[rule].label), rule) for rule in SWEPT), (strings.FRONTIER_EVERYTHING, "")]
-        c["rule"] = gr.Dropdown(rules, value=SWEPT[0], **labels("rule"))
-        c["place"] = gr.Dropdown([("…", "")], value="", **labels("place"))  # until the measurements are read
+        c["rule"] = gr.Dropdown(rules, value=SWEPT[0], scale=3, **labels("rule"))
     with gr.Row():
-        c["aim"] = gr.Dropdown([(strings.FRONTIER_AIMS[aim], aim) for aim in AIMS], value=AIMS[0], scale=2, **labels("aim"))
-        c["bound"] = gr.Number(BOUNDS[AIMS[0]].usual, minimum=0, step=0.1, scale=1, **labels("bound"))
+        c["place"] = gr.Dropdown([("…", "")], value="", scale=4, **labels("place"))  # until the measurements are read
+        c["aim"] = gr.Dropdown([(strings.FRONTIER_AIMS[aim], aim) for aim in AIMS], value=AIMS[0], scale=4, **labels("aim"))
+        c["bound"] = gr.Number(BOUNDS[AIMS[0]].usual, minimum=0, step=0.1, scale=3, **labels("bound"))
+        c["bound"].info = strings.FRONTIER_UNITS[AIMS[0]]
     return c
+
+
+def bound_of(aim: str, value: float) -> Any:
+    """The control that says how much, with the unit of what is asked."""
+    return gr.update(value=value, info=strings.FRONTIER_UNITS[aim])
 
 
 def _wire(measurements: Measurements, controls: dict[str, Any], chart: gr.HTML, show: Callable[..., str]) -> None:
@@ -110,8 +116,9 @@ def _wire(measurements: Measurements, controls: dict[str, Any], chart: gr.HTML, 
 
     def aimed(*values: Any) -> tuple[Any, Any]:
         look = Look(*values)
-        bound = BOUNDS[look.aim].usual if look.aim in AIMS else 0.0
-        return gr.update(value=bound), gr.update(answer=asked(measurements, Look(*values[:-1], bound)))
+        aim = look.aim if look.aim in AIMS else AIMS[0]
+        bound = BOUNDS[aim].usual
+        return bound_of(aim, bound), gr.update(answer=asked(measurements, Look(*values[:-1], bound)))
 
     def bounded(*values: Any) -> Any:
         return gr.update(answer=asked(measurements, Look(*values)))

@@ -8,10 +8,11 @@ from typing import Any
 
 import gradio as gr
 
+from sdiff.bench.chart import AIMS
 from sdiff.request import Request
 from sdiff.ui import strings
 from sdiff.ui.components import QUIET
-from sdiff.ui.frontier_view import Frontier, place_choices
+from sdiff.ui.frontier_view import Frontier, bound_of, place_choices
 from sdiff.ui.link import Link, read_link
 from sdiff.ui.recordings_view import made_with, named, played
 from sdiff.ui.theory_view import LENIENCY, RULE, Theory
@@ -89,6 +90,8 @@ def wire_links(
 def _filters(asked: Link, front: Frontier | None, names: list[str]) -> list[Any]:
     """Updates of the frontier's controls. Whether there is such a machine only the measurements tell."""
     updates = [gr.update(value=asked.state[name]) if name in asked.state else gr.skip() for name in names]
+    if front and "frontier_bound" in asked.state:
+        updates[names.index("frontier_bound")] = bound_of(asked.state.get("frontier_aim", AIMS[0]), asked.state["frontier_bound"])
     if front and (place := asked.state.get("frontier_place")):
         updates[names.index("frontier_place")] = known = place_choices(front.measurements, place)
         if known["value"] != place:

@@ -13,7 +13,7 @@ function drawWhatIf(timeline, whatIf, words) {
   $(".sd-whatif-slider").value = at;
   setText($(".sd-whatif-value"), "λ = " + at.toFixed(2));
   const lenient = verdicts.filter((verdict) => verdict.lenient).length;
-  const told = (lenient ? fill(words.some, { lenient, of: verdicts.length, at: own.toFixed(2) }) + " " : "") + words.own;
+  const told = (lenient ? fill(words.some, { lenient, of: verdicts.length }) + " " : "") + words.own;
   const { first, all } = whatIf === null ? { first: null, all: [] } : flips(timeline, whatIf);
   $(".sd-whatif-go").hidden = !first;
   $(".sd-whatif-reset").hidden = whatIf === null;
