@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from conftest import MADE, type_when_settled
+from conftest import MADE, READY, type_when_settled
 from fake_pair import PATIENCE, SLOW_STEP
 from playwright.sync_api import Page, expect
 
@@ -83,6 +83,29 @@ def test_closing_the_tab_frees_the_decoder(visit, app, fake):
     page.wait_for_function("() => document.querySelector('#player .sd').dataset.source === 'live'")
     page.close()
     assert freed(fake) < SLOW_STEP + 1
+
+
+def test_a_run_outlives_a_reload_of_the_page(page, fake):
+    """Also one that was under way, as when the connection is lost: what was decoded by then comes back, as a run that was stopped."""
+    expect(page.locator(".sd-kept")).to_be_hidden()
+    start(page, "slow")
+    page.wait_for_function("() => document.querySelectorAll('#player .sd[data-source=live] .sd-text [data-cycle]').length > 2")
+    before = drawn(page)
+    page.reload()
+    page.wait_for_function(READY)
+    freed(fake)
+    page.locator(".sd-kept").click()
+    expect(page.locator(STAGE)).to_have_attribute("data-source", "live")
+    expect(page.locator(STAGE)).to_have_attribute("data-run", "stopped")
+    assert drawn(page).startswith(before)
+    expect(page.locator(".sd-kept")).to_be_hidden()
+    with page.expect_download() as saved:
+        page.locator(".sd-save").click()
+    assert Trace.from_json(saved.value.path().read_text(encoding="utf-8")).text == drawn(page)
+    page.reload()
+    page.wait_for_function(READY)
+    page.locator(".sd-kept").click()
+    assert drawn(page).startswith(before)
 
 
 def test_two_visitors_never_overlap_and_see_their_place(visit, app, fake):

@@ -50,6 +50,21 @@ function openedRun(text, words) {
   return ['{"kind":"source","source":"opened","run":0,"name":""}', ...data.events.map(escaped), ""].join("\n");
 }
 
+// A live run outlives a reload of the page, a person's or the one that follows a lost connection: it waits in this tab's own storage.
+const KEPT = "sd-run";
+function keepRun(text, timeline) {
+  const emits = timeline.cycles.flatMap(({ emit }) => emit || []);
+  if (timeline.source !== "live" || !emits.length) return;
+  const end = { kind: "end", at: timeline.frames[timeline.frames.length - 1].at, reason: "stopped", text: emits.map((emit) => emit.text).join(""),
+                tokens: emits.flatMap((emit) => emit.tokens), stats: {}, error: "" };
+  try {
+    sessionStorage.setItem(KEPT, timeline.end ? text : text + JSON.stringify(end).replace(/</g, "\\u003c") + "\n");
+  } catch { /* no storage, or no room in it */ }
+}
+function keptRun() {
+  try { return sessionStorage.getItem(KEPT); } catch { return null; }
+}
+
 const EXPECTED = {
   run: { prompt: "string", prompt_tokens: "array", settings: "object", models: "object", machine: "object" },
   pieces: { pieces: "object" }, prefill: { ms: "number" },

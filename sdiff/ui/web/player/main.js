@@ -3,6 +3,7 @@
 
 const root = $(".sd"), words = props.words, states = props.states;
 let timeline = newTimeline(), consumed = "", block = null, shape = "", pointed = null, pinned = false, spoken = "", whatIf = null;
+const kept = server && keptRun(); // the run that a reload of this page interrupted
 const predictor = makePredictor(), pin = makePin($(".sd-pinned"), words, states);
 const transport = makeTransport(() => timeline, show, (k) => predictor.waits(timeline, k), () => { [pointed, pinned] = [null, false]; });
 
@@ -31,6 +32,7 @@ function stamp(values) {
 function showRun() {
   stamp({ source: timeline.source, name: timeline.name, frames: timeline.frames.length, run: timeline.end ? timeline.end.reason : timeline.run ? "running" : "none" });
   setHidden($(".sd-empty"), timeline.frames.length > 0);
+  setHidden($(".sd-kept"), !kept || timeline.source === "live");
   drawHeader();
   drawWhatIf(timeline, whatIf, words.whatIf);
   setAttribute($(".sd-scrub"), "max", Math.max(0, timeline.frames.length - 1));
@@ -124,12 +126,6 @@ function announce(state, sentence, byHand) {
   if (sentence !== spoken) { spoken = sentence; setText($(".sd-spoken"), sentence); }
 }
 
-function keepInView(box, node) {
-  if (!node) return;
-  const top = node.offsetTop;
-  if (top < box.scrollTop || top + node.offsetHeight > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
-}
-
 // The card follows the examination unless a person points at a token.
 function showCard(state) {
   const now = state && state.kind === "verdict" ? lastVerdict(state) : -1;
@@ -187,17 +183,19 @@ function reveal() {
   transport.seek(seekFrame(timeline, transport.head - 1, 1, (frame) => frame.emitted));
 }
 
+function bring(value) {
+  consumed = "";
+  props.value = value; // other views look at the run on the stage there
+  read(value);
+  document.dispatchEvent(new CustomEvent("sd-opened"));
+}
 async function openFile(input) {
   const file = input.files[0];
   input.value = "";
   if (!file) return;
   try {
     if (file.size > 20e6) throw new Error(words.open.tooLarge);
-    const value = openedRun(await file.text(), words.open);
-    consumed = "";
-    props.value = value; // other views look at the run on the stage there
-    read(value);
-    document.dispatchEvent(new CustomEvent("sd-opened"));
+    bring(openedRun(await file.text(), words.open));
     setText($(".sd-open-says"), "");
   } catch (error) { setText($(".sd-open-says"), error.message); }
 }
@@ -235,6 +233,7 @@ function wire() {
   $(".sd-rounds").onclick = () => download("cycles.csv", "text/csv", cycleRows(timeline));
   $(".sd-lesson").onclick = keepLesson;
   $(".sd-lesson").hidden = !server;
+  $(".sd-kept").onclick = () => bring(kept);
   $(".sd-open").onchange = (event) => openFile(event.target);
   $(".sd-present").onclick = () => present(!root.classList.contains("sd-presenter"));
   $(".sd-predict-on").onchange = (event) => { predictor.on = event.target.checked; show(false); };
@@ -248,7 +247,7 @@ function wire() {
   $(".sd-whatif-reset").onclick = () => { judge(null); $(".sd-whatif-slider").focus(); };
   $(".sd-whatif-go").onclick = () => transport.seekVerdict(flips(timeline, whatIf).first.frame);
   $(".sd-table").ontoggle = () => drawCycleTable(timeline, stateNow(), states, words.table);
-  for (const [selector, word] of [[".sd-title", "title"], [".sd-empty", "empty"], [".sd-follow-word", "follow"], [".sd-save", "save"],
+  for (const [selector, word] of [[".sd-title", "title"], [".sd-empty", "empty"], [".sd-follow-word", "follow"], [".sd-kept", "kept"], [".sd-save", "save"],
                                   [".sd-lesson", "lesson"], [".sd-rounds", "rounds"], [".sd-rejection", "rejection"], [".sd-lenient", "lenient"], [".sd-still-word", "still"], [".sd-present", "present"], [".sd-predict-word", "predictOn"],
                                   [".sd-open-word", "openRun"], [".sd-keys-word", "keysOn"], [".sd-table summary", "cycleTable"],
                                   [".sd-whatif-label", "whatIfLabel"], [".sd-whatif-go", "whatIfGo"], [".sd-whatif-reset", "whatIfReset"],
@@ -281,6 +280,7 @@ function listen(event) {
 
 wire();
 document.addEventListener("keydown", listen);
+if (server) addEventListener("pagehide", () => keepRun(consumed, timeline));
 // A link asks for a cycle of the run on the stage, counted from 1.
 function seekCycle() {
   const cycle = timeline.cycles.find(({ number }) => number === props.cycle);

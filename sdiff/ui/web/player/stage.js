@@ -178,3 +178,8 @@ function drawText(box, timeline, state) {
   });
   return changed;
 }
+function keepInView(box, node) {
+  if (!node) return;
+  const top = node.offsetTop;
+  if (top < box.scrollTop || top + node.offsetHeight > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
+}
