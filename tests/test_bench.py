@@ -373,6 +373,21 @@ def test_decodes_are_recorded_once_for_each_model(tmp_path):
 # ── the report ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_routing_is_worth_what_the_tasks_optima_differ_by(tmp_path):
+    store = Store(tmp_path)
+    run = store.begin("speed", MODELS, {"device": "toy", "weight_bytes": 10**9, "gigabytes_per_second": 40.0})
+    found = []
+    for task, one, four in (("reasoning", 40, 80), ("coding", 40, 40), ("chat", 30, 20)):  # tokens/s at S = 1 and 4, plainly 20
+        for steps, per_second in ((1, one), (4, four)):
+            store.add("speed", run, (timing(i, per_second, 20, measured(task, "masked", steps)) for i in range(4)))
+        found.append(report.routed_gain(Store(tmp_path).rows("speed", MODELS)))
+    assert found[0] is None, "a task alone has nothing to be routed from"
+    assert found[1]["ratio"] == 1
+    assert found[2]["single"] == found[2]["settings"]["reasoning"] == "masked, S = 4, λ = 0"
+    assert found[2]["settings"]["chat"] == "masked, S = 1, λ = 0"
+    assert found[2]["ratio"] == pytest.approx((30 / 20) ** (1 / 3), abs=1e-3)
+
+
 def test_the_report_of_nothing_is_null_and_of_something_its_figures(tmp_path):
     store = Store(tmp_path)
     empty = report.report(store, MODELS)

@@ -13,7 +13,7 @@ from sdiff.bench.places import STEP_COSTS, modelled
 from sdiff.bench.points import points, quality, speed
 from sdiff.bench.settings import GAMMA, GRADED, STEPS, Setting, grid, measured
 from sdiff.bench.store import MACHINE, Store, by_setting
-from sdiff.frontier import Point, equal_quality, gain
+from sdiff.frontier import Point, equal_quality, gain, point_name
 from sdiff.request import DEFAULT_PROPOSAL, NOISES
 from sdiff.tasks import TASKS
 
@@ -104,6 +104,28 @@ def adaptive_gain(decoded: pd.DataFrame, timed: pd.DataFrame, task: str) -> dict
     return max(found, key=lambda row: row["ratio"], default=None)
 
 
+def routed_gain(timed: pd.DataFrame) -> dict[str, Any] | None:
+    """What it gains to send each prompt to its task's fastest lossless setting (policy.route), against the fastest single one for all tasks.
+
+    Geometric mean over the tasks, of settings timed in all of them; picked on problems of even number and compared on the odd ones.
+    """
+    halves: list[dict[str, dict[tuple[Any, ...], float]]] = []
+    for k in (0, 1):
+        rows = timed[timed["problem"] % 2 == k] if len(timed) else timed
+        settings = {s: speed(part)["speedup"] for s, part in by_setting(rows).items() if s.noise and s in grid((s.task,), STEPS, (0.0,))}
+        halves.append({task: {s.key()[1:4]: x for s, x in settings.items() if s.task == task} for task in TASKS})
+    tasks = [task for task in TASKS if all(half[task] for half in halves)]
+    shared = sorted(set.intersection(*(set(half[task]) for half in halves for task in tasks))) if len(tasks) > 1 else []
+    if not shared:
+        return None
+    picked, compared = halves
+    single = max(shared, key=lambda s: sum(np.log(picked[task][s]) for task in tasks))
+    own = {task: max(shared, key=lambda s, task=task: picked[task][s]) for task in tasks}
+    ratio = np.exp(np.mean([np.log(compared[task][own[task]] / compared[task][single]) for task in tasks]))
+    named = lambda s: point_name(s[0], s[1], "tv", s[2])  # noqa: E731
+    return {"ratio": round(float(ratio), 3), "single": named(single), "settings": {task: named(s) for task, s in own.items()}}
+
+
 def last_run(store: Store, models: dict[str, str]) -> dict[str, Any]:
     """What the latest timed run tells; empty where there is none."""
     return next(reversed(store.runs("speed", models)), {})
@@ -147,6 +169,7 @@ def report(store: Store, models: dict[str, str], decoded: Store | None = None) -
         "hypervolume_gain": {task: row and _number(row["ratio"]) for task, row in gains.items()},
         "adaptive_gain": {task: row and row["ratio"] for task, row in adaptive.items()},
         "adaptive_gain_settings": adaptive,
+        "routed_gain": routed_gain(timed),
         "points": sum(map(len, every.values())),
         "hardware": {k: v for k, v in run.items() if k not in ("id", "pass", "models")} or None,
     }
