@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from conftest import MADE
 from playwright.sync_api import expect
 from test_runs import NASTY, finished, freed, start
 
@@ -40,7 +42,7 @@ def test_a_race_runs_three_lanes_and_says_who_was_faster(page, fake):
     expect(page.locator("#run")).to_be_enabled(timeout=20_000)
     expect(page.locator(".rc-table tbody tr")).to_have_count(3)
     page.locator(".rc-scrub").evaluate("e => { e.value = e.max; e.dispatchEvent(new Event('input', {bubbles: true})); }")
-    traces = {lane: made(fake, request) for lane, request in lanes(Request(prompt=NASTY)).items()}
+    traces = {lane: made(fake, request) for lane, request in lanes(replace(MADE, prompt=NASTY)).items()}
     for lane, trace in zip(page.locator(".rc-lane").all(), traces.values(), strict=True):
         assert lane.locator(".rc-text").text_content() == trace.text
         expect(lane.locator(".rc-count")).to_contain_text(f"{len(trace.tokens)} tokens in")

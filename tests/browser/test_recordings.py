@@ -93,3 +93,14 @@ def test_choosing_a_run_plays_it_and_sets_the_controls(visit, serve, fake, folde
     bare = visit(f"{address}?steps=2")  # an address names what differs from the defaults, not from the stage
     expect(bare.locator("#steps input[type=number]")).to_have_value("2")
     expect(bare.locator("#leniency input[type=number]")).to_have_value("0")
+
+
+def test_a_recorded_race_is_nobodys_doing(visit, serve, fake, folder):
+    """The lesson's last step asks for a race of one's own."""
+    page = visit(serve(lambda progress: fake, folder))
+    page.evaluate("() => document.addEventListener('sd-race', ({ detail }) => { window.raced = detail.raced; })")
+    page.get_by_role("tab", name="Race").click()
+    expect(page.locator(".rc-lane")).to_have_count(3)
+    page.locator(".rc-scrub").evaluate("e => { e.value = e.max; e.dispatchEvent(new Event('input', {bubbles: true})); }")
+    expect(page.locator("#race .rc")).to_have_attribute("data-mode", "ended")
+    assert page.evaluate("() => window.raced") is False

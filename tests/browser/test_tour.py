@@ -42,6 +42,9 @@ def test_every_step_is_done_by_its_action(page):
     pause(page)
     page.locator(".sd-whatif-slider").evaluate("e => { e.value = 1; e.dispatchEvent(new Event('input', {bubbles: true})); }")
     see(4)
+    strict = page.locator("#leniency input[type=number]")
+    strict.fill("0")
+    strict.press("Tab")
     start(page, "Hello")
     finished(page)
     see(5)
@@ -50,6 +53,8 @@ def test_every_step_is_done_by_its_action(page):
     start(page, "Hello")
     finished(page)
     see(6)
+    page.mouse.wheel(0, 600)
+    expect(page.locator(".tr-title")).to_be_in_viewport()  # it stays in sight of the numbers below the stage
     page.get_by_role("tab", name="Race").click()
     page.locator("#start-race").click()
     page.locator(".rc-speed").select_option("2")

@@ -58,11 +58,11 @@ function sayVerify(timeline, state, words) {
 }
 function sayVerdict(timeline, state, words) {
   const check = state.checks[lastVerdict(state)];
-  const { position, token, p, q, u, keep } = check.verdict, strict = strictKeep(check.verdict);
+  const { position, token, p, q, u } = check.verdict, keep = check.keep ?? check.verdict.keep, strict = strictKeep(check.verdict);
   if (check.flipped) return sayFlip(timeline, check, words);
   if (check.state === "unexamined") return sayUnreached(timeline, state, check, words);
   const values = { position, token: quoted(timeline, token), p: number(p), q: number(q), u: number(u), keep: number(keep), strict: number(strict) };
-  const told = check.at === null ? "" : words.asRecorded + " ";
+  const told = check.at === null ? "" : (check.keep === null ? words.asRecorded : fill(words.at, { at: check.at.toFixed(2) })) + " ";
   const raised = check.state === "rejected" && number(keep) !== number(strict) && keep > strict;
   return told + fill(raised ? words.rejectedThough : words[check.state], values);
 }
@@ -79,6 +79,8 @@ const sayFlip = (timeline, { state, verdict, at }, words) =>
   fill(state === "rejected" ? words.wouldRefuse : words.wouldKeep, { position: verdict.position, token: quoted(timeline, verdict.token), u: number(verdict.u), at: at.toFixed(2), flip: number(verdict.flip) });
 
 function sayCycle(timeline, state, words) {
+  const flipped = state.checks.find((check) => check.flipped);
+  if (flipped) return sayFlip(timeline, flipped, words);
   const count = (name) => state.checks.filter((check) => check.state === name).length;
   const { tokens, extra } = state.emit;
   const lenient = count("lenient");

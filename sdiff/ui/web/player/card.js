@@ -22,7 +22,7 @@ function drawCard(box, timeline, state, target, pinned, words) {
     if (check.flipped) left.append(el("p", "", sayFlip(timeline, check, props.words.captions)));
     const other = otherwise(check);
     if (check.state === "unexamined") left.append(el("p", "", words.unexamined));
-    left.append(el("p", other ? "sd-small" : "", (other ? props.words.captions.asRecorded + " " : "") + verdictSentence(verdict, words)), coinBar(verdict, other, keptNow(check)));
+    left.append(el("p", other ? "sd-small" : "", (other ? props.words.captions.asRecorded + " " : "") + verdictSentence(verdict, words)), coinBar(check));
     const [first] = verdict.top_p || [];
     if (!verdict.accepted && first && first[0] !== verdict.token)
       left.append(el("p", "", fill(words.wanted, { token: quoted(timeline, first[0]), p: number(first[1]), own: number(verdict.p) })));
@@ -51,7 +51,8 @@ function drawExtra(box, timeline, state, column, words) {
   const left = el("div", "sd-card-main");
   const token = emit.tokens[column], refused = checks[column] ? quoted(timeline, checks[column].token) : "";
   left.append(checks.length ? cardTitle(timeline, column, token, words) : el("p", "sd-card-title", quoted(timeline, token)));
-  left.append(el("p", "", fill(checks.length ? words[emit.extra] : words.alone, { token: refused })));
+  const told = checks.some((check) => check.flipped) ? props.words.captions.asRecorded + " " : "";
+  left.append(el("p", "", told + fill(checks.length ? words[emit.extra] : words.alone, { token: refused })));
   left.append(facts(words, [["p", emit.p], ["residual", emit.residual]]));
   box.append(left, choices(timeline, "topP", emit.top_p, token, words));
 }
@@ -64,11 +65,11 @@ function verdictSentence(verdict, words) {
                    strict: number(strictKeep(verdict)) };
   return fill(!verdict.accepted ? words.failed : verdict.lenient ? words.lenient : words.passed, values);
 }
-function coinBar(verdict, other, kept) {
+function coinBar(check) {
   const bar = el("div", "sd-coin sd-coin-large");
   bar.setAttribute("aria-hidden", "true");
   bar.append(el("i", "sd-keep"), el("i", "sd-flip"));
-  drawCoin(bar, verdict, other, kept);
+  drawCoin(bar, check);
   return bar;
 }
 function facts(words, pairs) {

@@ -236,7 +236,7 @@ function wire() {
   $(".sd-kept").onclick = () => bring(kept);
   $(".sd-open").onchange = (event) => openFile(event.target);
   $(".sd-present").onclick = () => present(!root.classList.contains("sd-presenter"));
-  $(".sd-predict-on").onchange = (event) => { predictor.on = event.target.checked; show(false); };
+  $(".sd-predict-on").onchange = (event) => { root.classList.toggle("sd-predicting", predictor.on = event.target.checked); show(false); };
   $(".sd-keys-on").onchange = (event) => { transport.keys = event.target.checked; };
   const still = $(".sd-still");
   still.onchange = () => root.classList.toggle("sd-unmoving", still.checked);

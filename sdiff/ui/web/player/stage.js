@@ -132,7 +132,7 @@ function drawBlock(block, timeline, state, states, words) {
   block.checks.forEach((chip, i) => {
     const check = state.checks[i];
     draw(chip, i, check, block.labels.checks[i], (i === now ? " sd-now" : "") + (check && check.flipped ? " sd-flipped-verdict" : ""));
-    drawCoin(block.coins[i], (check && check.verdict) || null, Boolean(check && otherwise(check)), check && keptNow(check));
+    drawCoin(block.coins[i], check);
   });
   block.written.forEach((chip, i) => draw(chip, i, state.outcome[i], block.labels.written[i], ""));
 }
@@ -140,23 +140,30 @@ function drawBlock(block, timeline, state, states, words) {
 const otherwise = (check) => Boolean(check.verdict && check.at !== null);
 // "true", "false", or "" where the examination would not come to it: under the leniency that is looked at.
 const keptNow = ({ state }) => (state === "unexamined" ? "" : String(state !== "rejected"));
-// `other`: the recorded keep probability is that of another leniency, so it is an outline only. `kept`: of keptNow.
-function drawCoin(bar, verdict, other, kept) {
-  if (bar.drawn === verdict && bar.other === other && bar.dataset.kept === kept) return;
-  Object.assign(bar, { drawn: verdict, other });
-  bar.classList.toggle("sd-other", other);
+// The coin and the keep probability of a check, if it came to it; an outline where only the recorded leniency's is known.
+function drawCoin(bar, check) {
+  const verdict = (check && check.verdict) || null, keep = verdict && check.keep, kept = verdict ? keptNow(check) : "";
+  if (bar.drawn === verdict && bar.keep === keep && bar.dataset.kept === kept) return;
+  Object.assign(bar, { drawn: verdict, keep });
+  bar.classList.toggle("sd-other", Boolean(verdict) && keep === null);
   bar.classList.toggle("sd-flipped", Boolean(verdict));
-  if (!verdict) return;
   bar.dataset.kept = kept;
-  bar.firstChild.style.width = 100 * verdict.keep + "%";
+  if (!verdict) return;
+  bar.firstChild.style.width = 100 * (keep ?? verdict.keep) + "%";
   bar.lastChild.style.left = 100 * verdict.u + "%";
 }
 
 // A cycle's text, with the same mark as on the stage for what leniency kept; tokens that split a character leave it unmarked.
 function writeCycle(span, timeline, cycle, text) {
-  const pieces = text ? cycle.emit.tokens.map((token) => label(timeline, token)) : [], lenient = (i) => i < cycle.emit.accepted && cycle.verdicts[i].lenient;
-  if (!pieces.some((_, i) => lenient(i)) || pieces.join("") !== text) span.textContent = text;
-  else span.replaceChildren(...pieces.map((piece, i) => (lenient(i) ? el("span", "sd-by-leniency", piece) : piece)));
+  const parts = [];
+  let at = 0;
+  for (const verdict of text ? cycle.verdicts.slice(0, cycle.emit.accepted) : []) {
+    const piece = label(timeline, verdict.token);
+    if (!text.startsWith(piece, at)) break;
+    parts.push(verdict.lenient ? el("span", "sd-by-leniency", piece) : piece);
+    at += piece.length;
+  }
+  span.replaceChildren(...parts, text.slice(at));
 }
 // The text: the prompt, then one span per cycle. `ahead` spans are decoded but not yet played. → did anything change?
 function drawText(box, timeline, state) {

@@ -70,7 +70,7 @@ function stateAt(timeline, k, whatIf = null) {
   state.rows = cycle.rows.slice(0, frame.rows);
   if (frame.verified) state.verify = cycle.verify;
   if (frame.emitted) state.emit = cycle.emit;
-  if (state.verify) state.checks = checksOf(cycle, frame, whatIf);
+  if (state.verify) state.checks = checksOf(cycle, frame, whatIf, timeline.run.settings.rule);
   if (state.emit) [state.outcome, state.credits] = [outcomeOf(cycle), creditsOf(state.checks)];
   return state;
 }
@@ -95,7 +95,7 @@ function drawnRow(event, before) {
   };
 }
 
-function checksOf(cycle, frame, whatIf) {
+function checksOf(cycle, frame, whatIf, rule) {
   const seen = cycle.verdicts.slice(0, frame.verdicts);
   let closed = frame.emitted || seen.some((v) => !v.accepted), refused = false;
   return cycle.verify.tokens.map((token, i) => {
@@ -105,13 +105,19 @@ function checksOf(cycle, frame, whatIf) {
     const state = !verdict || refused ? (closed ? "unexamined" : "ready")
       : !would ? "rejected" : strictlyKept(verdict) ? "accepted" : "lenient";
     if (state === "rejected") refused = closed = true;
-    return { state, token, verdict, flipped, at: whatIf, fixedAt: cycle.verify.fixed_at[i] };
+    const keep = !verdict || whatIf === null ? verdict && verdict.keep : keepAt(rule, verdict, whatIf);
+    return { state, token, verdict, keep, flipped, at: whatIf, fixedAt: cycle.verify.fixed_at[i] };
   });
 }
 
 // `flip` (measures.flip_leniency): the leniency above which this coin keeps the draft; 0: at any.
 const canFlip = (verdict) => typeof verdict.flip === "number";
 const keptAt = (verdict, whatIf) => (whatIf === null || !canFlip(verdict) ? verdict.accepted : verdict.flip === 0 || whatIf > verdict.flip);
+// The keep probability at another leniency; null for a rule whose f a verdict's own numbers do not tell in one line (acceptance.py).
+function keepAt(rule, { p, q, tv }, leniency) {
+  const share = rule === "lossless" ? 0 : rule === "tv" ? leniency : rule === "tv_budget" ? (tv > 0 ? Math.min(1, leniency / tv) : 1) : null;
+  return share === null ? null : q > p ? (p + share * (q - p)) / q : 1;
+}
 const strictlyKept = (verdict) => (canFlip(verdict) ? verdict.flip === 0 : verdict.accepted && !verdict.lenient);
 
 // The recorded verdicts that fall otherwise at this leniency, the first one and its frame; up to the first the run would be the same.

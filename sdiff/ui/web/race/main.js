@@ -64,7 +64,7 @@ function show() {
   setText($(".rc-clock"), fill(race.speed < 1 ? words.slow : race.speed > 1 ? words.fast : words.trueTime,
     { at: seconds(race.now), factor: (race.speed < 1 ? 1 / race.speed : race.speed).toFixed(0) }));
   drawStandings(complete ? standings(race.lanes) : null);
-  if (ended) document.dispatchEvent(new CustomEvent("sd-race", { detail: { raced: true } }));
+  if (ended) document.dispatchEvent(new CustomEvent("sd-race", { detail: { raced: race.lanes.every(({ source }) => source === "live") } }));
 }
 
 // The settings of a stored race are nobody's choice here.
