@@ -4,7 +4,7 @@ function drawCard(box, timeline, state, target, pinned, words) {
   const check = target && state.checks[target.column];
   // what the card depends on; the same again needs no new card
   const shown = [timeline, state && state.kind, state && state.index, state && state.rows.length, target && target.row, target && target.column,
-                 pinned, check && check.state, check && check.verdict, check && check.flipped && check.at, state && state.emit];
+                 pinned, check && check.state, check && check.verdict, check && check.at, state && state.emit];
   if (box.drawn && shown.every((part, i) => part === box.drawn[i])) return;
   box.drawn = shown;
   box.replaceChildren();
@@ -22,7 +22,8 @@ function drawCard(box, timeline, state, target, pinned, words) {
     if (check.flipped) left.append(el("p", "", sayFlip(timeline, check, props.words.captions)));
     const other = otherwise(check);
     if (check.state === "unexamined") left.append(el("p", "", words.unexamined));
-    left.append(el("p", other ? "sd-small" : "", (other ? props.words.captions.asRecorded + " " : "") + verdictSentence(verdict, words)), coinBar(check));
+    left.append(el("p", other ? "sd-small" : "", (other ? props.words.captions.asRecorded + " " : "") + verdictSentence(verdict, words)),
+      coinBar(other ? { verdict, keep: verdict.keep, state: verdict.accepted ? "accepted" : "rejected" } : check));
     const [first] = verdict.top_p || [];
     if (!verdict.accepted && first && first[0] !== verdict.token)
       left.append(el("p", "", fill(words.wanted, { token: quoted(timeline, first[0]), p: number(first[1]), own: number(verdict.p) })));
