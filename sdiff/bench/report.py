@@ -39,9 +39,14 @@ def against(rows: pd.DataFrame, engine: str) -> float | None:
     return round(float(ratios.median()), 3) if len(ratios) else None
 
 
+def strict_speeds(rows: pd.DataFrame) -> dict[Setting, dict[str, Any]]:
+    """Speeds of the grid's lossless settings, plain decoding aside."""
+    return {s: speed(part) for s, part in by_setting(rows).items() if s.noise and s in grid((s.task,), STEPS, (0.0,))}
+
+
 def lossless(rows: pd.DataFrame, task: str) -> dict[str, Any]:
     """The fastest lossless setting of the grid: its name and speed-up with its interval; empty where nothing was timed."""
-    timed = {s: speed(part) for s, part in by_setting(rows[rows["task"] == task]).items() if s in grid((task,), STEPS, (0.0,)) and s.noise}
+    timed = strict_speeds(rows[rows["task"] == task])
     best = max(timed, key=lambda s: timed[s]["speedup"], default=None)
     return {"setting": best.name, **{k: timed[best][k] for k in ("speedup", "speedup_low", "speedup_high", "timed")}} if best else {}
 
@@ -111,9 +116,8 @@ def routed_gain(timed: pd.DataFrame) -> dict[str, Any] | None:
     """
     halves: list[dict[str, dict[tuple[Any, ...], float]]] = []
     for k in (0, 1):
-        rows = timed[timed["problem"] % 2 == k] if len(timed) else timed
-        settings = {s: speed(part)["speedup"] for s, part in by_setting(rows).items() if s.noise and s in grid((s.task,), STEPS, (0.0,))}
-        halves.append({task: {s.key()[1:4]: x for s, x in settings.items() if s.task == task} for task in TASKS})
+        settings = strict_speeds(timed[timed["problem"] % 2 == k])
+        halves.append({task: {s.key()[1:4]: x["speedup"] for s, x in settings.items() if s.task == task} for task in TASKS})
     tasks = [task for task in TASKS if all(half[task] for half in halves)]
     shared = sorted(set.intersection(*(set(half[task]) for half in halves for task in tasks))) if len(tasks) > 1 else []
     if not shared:

@@ -85,8 +85,9 @@ def test_closing_the_tab_frees_the_decoder(visit, app, fake):
     assert freed(fake) < SLOW_STEP + 1
 
 
-def test_a_run_outlives_a_reload_of_the_page(page, fake):
+def test_a_run_outlives_a_reload_of_the_page(visit, app, fake):
     """Also one that was under way, as when the connection is lost: what was decoded by then comes back, as a run that was stopped."""
+    page = visit(app, excused="Connection errored out")  # Gradio's word for the reload
     expect(page.locator(".sd-kept")).to_be_hidden()
     start(page, "slow")
     page.wait_for_function("() => document.querySelectorAll('#player .sd[data-source=live] .sd-text [data-cycle]').length > 2")

@@ -54,6 +54,7 @@ def test_every_step_is_done_by_its_action(page):
     finished(page)
     see(6)
     page.mouse.wheel(0, 600)
+    page.wait_for_function("() => scrollY > 300")
     expect(page.locator(".tr-title")).to_be_in_viewport()  # it stays in sight of the numbers below the stage
     page.get_by_role("tab", name="Race").click()
     page.locator("#start-race").click()
