@@ -20,7 +20,7 @@ from sdiff.ui.live import player_line, source_line
 from sdiff.ui.numbers import break_even, numbers, summary
 from sdiff.ui.page import build
 from sdiff.ui.recordings import RECORDED
-from sdiff.ui.recordings_view import recording
+from sdiff.ui.recordings_view import brought, recording
 
 # --------------------------------------------------------------------------------- templates and words
 
@@ -88,6 +88,36 @@ def test_numbers_agree_with_the_decoder_of_recorded_runs(path: Path):
 
 
 # ------------------------------------------------------------------------------------ page and recording
+
+
+def test_a_run_that_the_browser_has_tells_its_numbers_and_controls():
+    path = min(RECORDED.glob("*.json"))
+    trace = t.Trace.from_json(path.read_text(encoding="utf-8"))
+    sent = json.loads(json.dumps({"run": json.loads(t.to_line(trace.events[0])), "stats": trace.end.stats}))
+    figures, known = brought(sent)
+    mine, stored = json.loads(figures), json.loads(recording(path.parent)[1])
+    assert {**mine, "source": ""} == {**stored, "source": ""}
+    assert known == recording(path.parent)[2]
+    assert json.loads(brought(sent)[0])["source"] != mine["source"]  # the page draws what changes
+
+
+@pytest.mark.parametrize(
+    "change", [{"settings": []}, {"settings": {"steps": 1e9}}, {"settings": {"noise": "<b>"}}, {"prompt": 7}, {"kind": "end"}]
+)
+def test_a_broken_run_of_the_browser_tells_nothing(change):
+    trace = t.Trace.from_json(min(RECORDED.glob("*.json")).read_text(encoding="utf-8"))
+    assert brought({"run": json.loads(t.to_line(trace.events[0])) | change, "stats": trace.end.stats}) == ("", {})
+    for nothing in (None, [], {}, {"run": None}, 7):
+        assert brought(nothing) == ("", {})
+
+
+@pytest.mark.parametrize("change", [{"ms": 1}, {"ms": {}}, {"ms": {"prefill": 1, "draft": "1", "verify": 1, "examine": 1}}, {"accepted": [9] * 8},
+                                    {"examined": ["1"] * 8}, {"cycles": "many"}, {"cycles": 1e-320}, {"tau": None}])  # fmt: skip
+def test_broken_statistics_leave_the_controls(change):
+    trace = t.Trace.from_json(min(RECORDED.glob("*.json")).read_text(encoding="utf-8"))
+    run = json.loads(t.to_line(trace.events[0]))
+    for stats in (trace.end.stats | change, None, []):
+        assert brought({"run": run, "stats": stats}) == ("", recording()[2])
 
 
 def test_the_page_builds_without_a_model_or_recording(tmp_path: Path):

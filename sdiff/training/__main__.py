@@ -23,11 +23,16 @@ from sdiff.bench.store import Store
 from sdiff.bench.sweep import Clock, measure_quality
 from sdiff.fetch import cache_folder, sha256
 from sdiff.pairs import Request, choose, load_pair, machine
+from sdiff.tasks import chat_wide, mixed
 from sdiff.tasks.grading import grade
 from sdiff.training import adapter, corpus, drafter, evaluate, trials
 
 CHAT_ROWS = {"train": 520, "validation": 60, "test": 300}
-CORPUS_ROWS, ASKED_ROWS = 3000, 9000  # answers to this project's prompts, then to the verifier's own
+CORPUS_ROWS, ASKED_ROWS, WIDE_ROWS = (
+    3000,
+    9000,
+    4000,
+)  # answers to this project's prompts, to the verifier's own, to more kinds of open prompts
 
 
 def shard(text: str) -> tuple[int, int]:
@@ -122,6 +127,8 @@ def make_corpus(args: argparse.Namespace, device: torch.device, dtype: torch.dty
     path, (i, n) = work / f"{name}-{args.shard[0]}.jsonl", args.shard
     if not path.exists() and about.exists() and json.loads(about.read_text())["adapter_sha256"] == adapter_name:
         corpus.write([row for row in corpus.load(stored) if row.index % n == i], path)
+    third = {"path": path, "minutes": args.minutes / 3, "shard": args.shard}
+    corpus.make(model, tokenizer, mixed(chat_wide.families(), corpus.SEED), WIDE_ROWS, first=CORPUS_ROWS + ASKED_ROWS, **third)
     asked = corpus.self_asked(model, tokenizer, ASKED_ROWS, work / f"asked-{path.name}", minutes=args.minutes / 3, shard=args.shard)
     wanted = itertools.chain(
         itertools.islice(corpus.prompts(("reasoning", "coding", "chat"), "train", corpus.SEED + 1), CORPUS_ROWS),
@@ -132,8 +139,8 @@ def make_corpus(args: argparse.Namespace, device: torch.device, dtype: torch.dty
     corpus.store(rows, stored)
     card = {
         "source": "the adapted verifier's own answers: to prompts of the training split, a third each of reasoning, coding and chat, "
-                  "and to prompts that it wrote itself",
-        "self_asked": sum(row.family == corpus.SELF_ASKED for row in rows),
+                  "to prompts that it wrote itself, and to more kinds of open prompts",
+        "self_asked": sum(row.family == corpus.SELF_ASKED for row in rows), "wide": sum(row.family in chat_wide.KINDS for row in rows),
         "adapter_sha256": adapter_name, "temperature": corpus.TEMPERATURE, "seed": corpus.SEED, "answers": len(rows),
         "tokens": sum(len(row.answer) for row in rows), "sha256": sha256(stored), "license": "Apache-2.0",
         "hardware": machine(device, dtype), "date": datetime.date.today().isoformat(),

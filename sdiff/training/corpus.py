@@ -86,11 +86,12 @@ def store(rows: list[Row], path: Path) -> None:
 
 def make(
     model: Llama, tokenizer: Any, wanted: Iterator[Item], count: int, path: Path, minutes: float = 1e9, slots: int = 64, shard: tuple[int, int] = (0, 1),
-    encode: Callable[[str], list[int]] | None = None, temperature: float = TEMPERATURE,
+    encode: Callable[[str], list[int]] | None = None, temperature: float = TEMPERATURE, first: int = 0,
 ) -> list[Row]:  # fmt: skip
     """Answer the first `count` of `wanted` into the JSON lines `path`, or as many as the time allows; skips what is there already.
 
     `encode` gives a prompt's token ids (default: `chat_tokens`). `shard` (i, n): only every n-th, beginning at i, so that n processes with a core each can share the work.
+    `first`: the stream's place of the first of `wanted`.
     """
     encode = encode or partial(chat_tokens, tokenizer)
     two = zip(encode("a"), encode("b"))
@@ -99,7 +100,7 @@ def make(
     known, start, fresh = {row.index for row in done}, time.monotonic(), 0
 
     def stream() -> Iterator[tuple[tuple[int, Item], list[int], int]]:
-        for index, item in enumerate(itertools.islice(wanted, count)):
+        for index, item in enumerate(itertools.islice(wanted, count), first):
             if time.monotonic() - start > minutes * 60:
                 return
             if index % shard[1] != shard[0] or index in known:
@@ -116,7 +117,7 @@ def make(
             fresh += len(answer)
             if len(done) % 50 == 0:
                 file.flush()
-                print(f"{len(done)} of {count} answers, {fresh / (time.monotonic() - start):.0f} tokens/s", flush=True)
+                print(f"{len(done)} of {first + count} answers, {fresh / (time.monotonic() - start):.0f} tokens/s", flush=True)
     return done
 
 

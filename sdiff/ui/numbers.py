@@ -56,7 +56,11 @@ def name(run: Run) -> str:
 def numbers(trace: Trace, source: str) -> str:
     """JSON for the numbers table. `source` tells runs apart; a recorded run is not compared with those made here."""
     run = trace.events[0] if trace.events and isinstance(trace.events[0], Run) else None
-    stats = statistics(trace.events)
+    return numbers_of(run, statistics(trace.events), source)
+
+
+def numbers_of(run: Run | None, stats: dict[str, Any], source: str) -> str:
+    """The same from a run's first event and its statistics. Raises ValueError, as json.dumps does, where they give no finite figure."""
     data: dict[str, Any] = {
         "run": name(run) if run else "",
         "source": source,
@@ -64,4 +68,4 @@ def numbers(trace: Trace, source: str) -> str:
         "positions": rates(stats),
         "break_even": break_even(run, stats),
     }
-    return json.dumps(data, ensure_ascii=False)
+    return json.dumps(data, ensure_ascii=False, allow_nan=False)

@@ -28,7 +28,7 @@ from sdiff.ui.live import POLL_SECONDS, Update, Visitors
 from sdiff.ui.pair_view import build_pair
 from sdiff.ui.race_view import recorded_race, run_race
 from sdiff.ui.recordings import RECORDED
-from sdiff.ui.recordings_view import chooser, failures, played, recording, wire_recordings
+from sdiff.ui.recordings_view import NOTHING_SAID, chooser, failures, played, recording, wire_recordings
 from sdiff.ui.theory_view import build_theory
 
 WEIGHED = ("noise", "steps", "leniency", "rule", "proposal", "gamma")  # the settings that decide losslessness
@@ -83,9 +83,9 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
         _wire_runs(visitors, controls, buttons, (stage, status, table))
         _wire_race(visitors, controls, buttons, (track, status))
         _wire_notes(controls, notes)
-        wire_recordings(folder, (chosen, shows), controls, (stage, table), views)
+        wire_recordings(folder, (chosen, shows), controls, (stage, table, status), views)
         if front:
-            _wire_frontier(front, visitors, controls, (stage, table), views)
+            _wire_frontier(front, visitors, controls, (stage, table, status), views)
         wire_links(demo, controls, link, (views, stage, table, asked), folder, (front, theory))
         offer(visitors)
         demo.load(_follow_loading(engine, problem), None, loading, concurrency_limit=None, **QUIET)
@@ -212,13 +212,13 @@ def _closer(visitors: Visitors, front: Frontier | None) -> Any:
     return close
 
 
-def _wire_frontier(front: Frontier, visitors: Visitors, controls: dict[str, Any], shown: tuple[Any, Any], views: gr.Tabs) -> None:
+def _wire_frontier(front: Frontier, visitors: Visitors, controls: dict[str, Any], shown: tuple[Any, ...], views: gr.Tabs) -> None:
     """A picked point sets the controls and, where a decode of it is recorded, plays that; finished runs become stars."""
     visitors.finished = front.own.add
 
     def pick(event: gr.EventData) -> list[Any]:
         found = front.picked(event)
-        stage = [*played(found.trace), gr.Tabs(selected="live")] if found.trace else [gr.skip()] * 3
+        stage = [*played(found.trace), NOTHING_SAID, gr.Tabs(selected="live")] if found.trace else [gr.skip()] * 4
         return [*stage, *(found.values.get(name, gr.skip()) for name in controls), f"{found.tone}:{found.sentence}"]
 
     front.chart.pick(pick, None, [*shown, views, *controls.values(), front.status], queue=False, **QUIET)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from sdiff.request import DEFAULT_PROPOSAL
-from sdiff.trace import Run, Trace, TraceError
+from sdiff.request import DEFAULT_PROPOSAL, Request, RequestError
+from sdiff.trace import Run, Trace, TraceError, from_dict
 from sdiff.ui import strings
 from sdiff.ui.components import QUIET
-from sdiff.ui.live import player_value
-from sdiff.ui.numbers import numbers
+from sdiff.ui.live import RUNS, player_value
+from sdiff.ui.numbers import numbers, numbers_of
 from sdiff.ui.recordings import RECORDED, gallery, stored, title
 
+NOTHING_SAID = "note:"  # of a run that is no longer on the stage
 # The list names the run on the stage, and none while that is not a stored one; an unchanged list is left alone, since somebody may be choosing.
 ON_STAGE = """(value, chosen) => {
   const name = JSON.parse((value || "").split("\\n", 1)[0] || "{}").name, now = NAMES.includes(name) ? name : null;
@@ -48,6 +50,21 @@ def played(trace: Trace, name: str = "") -> tuple[str, str]:
     return player_value(trace, "recorded", name=name), numbers(trace, "recorded")
 
 
+def brought(sent: Any) -> tuple[str, dict[str, Any]]:
+    """Numbers value and values of the controls for a run that the browser has: its first event and its statistics, as somebody's file tells them.
+
+    What makes no sense gives nothing: the run plays without it.
+    """
+    figures, known = "", {}
+    with suppress(TraceError, RequestError, AttributeError, LookupError, TypeError):
+        made = made_with(run := from_dict(sent["run"]))
+        Request(**{name: value for name, value in made.items() if name in Request.__dataclass_fields__})
+        known = made
+        with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            figures = numbers_of(run, sent["stats"], f"opened {next(RUNS)}")
+    return figures, known
+
+
 def named(name: str, folder: Path) -> Trace | None:
     """The stored run of that name, "gallery/NAME" for one of the gallery's; None where there is none."""
     return dict(stored(folder)).get(name) or dict(stored(folder / "gallery")).get(name.removeprefix("gallery/"))
@@ -73,17 +90,23 @@ def failures(folder: Path) -> dict[str, gr.Button]:
 
 
 def wire_recordings(
-    folder: Path, choices: tuple[gr.Dropdown | None, dict[str, gr.Button]], controls: dict[str, Any], shown: tuple[Any, Any], views: gr.Tabs
+    folder: Path, choices: tuple[gr.Dropdown | None, dict[str, gr.Button]], controls: dict[str, Any], shown: tuple[Any, ...], views: gr.Tabs
 ) -> None:
-    """Choosing a stored run plays it and sets the controls as it was made; nothing else is read from what a visitor sends."""
+    """Choosing a stored run plays it and sets the controls as it was made; so does bringing back a run that the browser has. `shown`: stage,
+    numbers and status."""
 
     def play(name: Any) -> list[Any]:
         trace = named(str(name), folder)
         if trace is None:
-            return [gr.skip()] * (len(controls) + 3)
+            return [gr.skip()] * (len(controls) + 4)
         known = made_with(trace.events[0])
-        return [*played(trace, str(name)), gr.Tabs(selected="live"), *(known.get(name, gr.skip()) for name in controls)]
+        return [*played(trace, str(name)), NOTHING_SAID, gr.Tabs(selected="live"), *(known.get(name, gr.skip()) for name in controls)]
 
+    def bring(event: gr.EventData) -> list[Any]:
+        figures, known = brought(event._data)
+        return [figures, NOTHING_SAID, *(known.get(name, gr.skip()) for name in controls)]
+
+    shown[0].brought(bring, None, [*shown[1:], *controls.values()], queue=False, **QUIET)
     outputs = [*shown, views, *controls.values()]
     if choices[0] is not None:
         choices[0].input(play, choices[0], outputs, preprocess=False, **QUIET)

@@ -10,8 +10,10 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sdiff import trace as t
+from sdiff.measures import statistics
 from sdiff.request import KNOBS, Request, is_lossless
 
 SLOW_STEP = 0.2
@@ -40,8 +42,11 @@ class FakePair:
         with self._lock:
             self.active += 1
             self.worst = max(self.worst, self.active)
+        seen: list[t.Event] = []
         try:
-            yield from self._events(request)
+            for event in self._events(request):
+                seen.append(replace(event, stats=statistics(seen)) if isinstance(event, t.End) else event)
+                yield seen[-1]
         finally:
             with self._lock:
                 self.active -= 1

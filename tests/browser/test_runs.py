@@ -49,7 +49,7 @@ def test_a_live_run_ends_with_the_text_of_its_trace(page, fake):
     for _ in trace.record(fake.stream(replace(MADE, prompt="Hello"))):
         pass
     assert drawn(page) == trace.text
-    expect(page.locator(".sd-badge")).to_have_text("LIVE")
+    expect(page.locator(".sd-badge")).to_have_text("LIVE, ended")
     expect(page.locator("#status")).to_contain_text("128 tokens")
     expect(page.locator("#numbers")).to_contain_text("128")
     expect(page.locator(".nb-positions tbody tr")).to_have_count(8)
@@ -107,6 +107,23 @@ def test_a_run_outlives_a_reload_of_the_page(visit, app, fake):
     page.wait_for_function(READY)
     page.locator(".sd-kept").click()
     assert drawn(page).startswith(before)
+
+
+def test_the_newest_run_comes_back_with_its_numbers_and_controls(page, recorded):
+    """So does a file: what stands beside the stage is of the run on it."""
+    for prompt in ("Hello", "Another prompt"):
+        start(page, prompt)
+        finished(page)
+    newest, figures = drawn(page), page.locator(".nb-value").all_text_contents()
+    page.locator(".sd-open").set_input_files(recorded / "first.json")
+    expect(page.locator("#prompt textarea")).to_have_value(MADE.prompt)
+    expect(page.locator("#status")).to_have_text("")
+    expect(page.locator(".nb-positions tbody tr")).to_have_count(8)
+    page.locator(".sd-kept").click()
+    expect(page.locator("#prompt textarea")).to_have_value("Another prompt")
+    expect(page.locator(".sd-badge")).to_have_text("LIVE, ended")
+    assert drawn(page) == newest
+    assert page.locator(".nb-value").all_text_contents() == figures
 
 
 def test_two_visitors_never_overlap_and_see_their_place(visit, app, fake):

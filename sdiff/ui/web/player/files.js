@@ -50,16 +50,17 @@ function openedRun(text, words) {
   return ['{"kind":"source","source":"opened","run":0,"name":""}', ...data.events.map(escaped), ""].join("\n");
 }
 
-// A live run outlives a reload of the page, a person's or the one that follows a lost connection: it waits in this tab's own storage.
+// A live run outlives another on the stage and a reload of the page, a person's or the one that follows a lost connection: it waits in
+// this tab's own storage. Returns what is kept, null where there is nothing to keep.
 const KEPT = "sd-run";
 function keepRun(text, timeline) {
   const emits = timeline.cycles.flatMap(({ emit }) => emit || []);
-  if (timeline.source !== "live" || !emits.length) return;
+  if (timeline.source !== "live" || !emits.length) return null;
   const end = { kind: "end", at: timeline.frames[timeline.frames.length - 1].at, reason: "stopped", text: emits.map((emit) => emit.text).join(""),
                 tokens: emits.flatMap((emit) => emit.tokens), stats: {}, error: "" };
-  try {
-    sessionStorage.setItem(KEPT, timeline.end ? text : text + JSON.stringify(end).replace(/</g, "\\u003c") + "\n");
-  } catch { /* no storage, or no room in it */ }
+  const whole = timeline.end ? text : text + JSON.stringify(end).replace(/</g, "\\u003c") + "\n";
+  try { sessionStorage.setItem(KEPT, whole); } catch { /* no storage, or no room in it */ }
+  return whole;
 }
 function keptRun() {
   try { return sessionStorage.getItem(KEPT); } catch { return null; }

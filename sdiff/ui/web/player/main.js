@@ -3,15 +3,16 @@
 
 const root = $(".sd"), words = props.words, states = props.states;
 let timeline = newTimeline(), consumed = "", block = null, shape = "", pointed = null, pinned = false, spoken = "", whatIf = null;
-const kept = server && keptRun(); // the run that a reload of this page interrupted
+let kept = server && keptRun(); // the newest live run that gave way to another, or to a reload of this page
 const predictor = makePredictor(), pin = makePin($(".sd-pinned"), words, states);
 const transport = makeTransport(() => timeline, show, (k) => predictor.waits(timeline, k), () => { [pointed, pinned] = [null, false]; });
 
 // The value only grows during a run; anything else is a new run. A half line waits for its rest.
-function read(text) {
+function read(text, another = false) {
   const cut = text.lastIndexOf("\n") + 1;
-  const other = consumed === "" || !text.startsWith(consumed);
+  const other = another || consumed === "" || !text.startsWith(consumed);
   if (other) {
+    kept = server && (keepRun(consumed, timeline) || kept);
     [timeline, consumed, pointed, pinned, spoken, whatIf] = [newTimeline(), "", null, false, "", null];
     predictor.reset();
     transport.restart();
@@ -73,7 +74,7 @@ function tell(state, byHand = false) {
 
 function drawHeader() {
   const { run, source } = timeline;
-  setText($(".sd-badge"), run ? words[source] : "");
+  setText($(".sd-badge"), !run ? "" : source === "live" && timeline.end ? words.liveEnded : words[source]);
   if (!run) return;
   define($(".sd-badge"), words[source + "Help"]);
   const settings = run.settings;
@@ -184,10 +185,10 @@ function reveal() {
 }
 
 function bring(value) {
-  consumed = "";
   props.value = value; // other views look at the run on the stage there
-  read(value);
+  read(value, true);
   document.dispatchEvent(new CustomEvent("sd-opened"));
+  if (server) trigger("brought", { run: timeline.run, stats: timeline.end ? timeline.end.stats : {} });
 }
 async function openFile(input) {
   const file = input.files[0];
