@@ -53,12 +53,14 @@ def statistics(events: Iterable[Event], positions: int = 0) -> dict[str, Any]:
 
 def rates(stats: dict[str, Any]) -> list[dict[str, float]]:
     """Per position k: acceptance given that k was examined (rate, with low and high of its Wilson 95 % interval),
-    and survival: the share of blocks whose first k drafts were all kept. 0 where nothing was counted."""
+    and survival: the share of blocks whose first k drafts were all kept (with survival_low and survival_high). 0 where nothing was counted."""
     rows = []
     for k, (drafted, examined, accepted) in enumerate(zip(stats["drafted"], stats["examined"], stats["accepted"], strict=True), 1):
         low, high = wilson(accepted, examined)
         row = {"position": k, "drafted": drafted, "examined": examined, "accepted": accepted, "low": low, "high": high}
-        rows.append({**row, "rate": accepted / examined if examined else 0.0, "survival": accepted / drafted if drafted else 0.0})
+        row |= {"rate": accepted / examined if examined else 0.0, "survival": accepted / drafted if drafted else 0.0}
+        row["survival_low"], row["survival_high"] = wilson(accepted, drafted)
+        rows.append(row)
     return rows
 
 

@@ -57,6 +57,7 @@ def test_numbers_follow_their_definitions():
     rows = rates(statistics(trace.events))
     assert [(r["accepted"], r["examined"]) for r in rows] == [(2, 2), (1, 2), (1, 1)]  # position 3 of block 1 was never examined
     assert [r["survival"] for r in rows] == [1.0, 0.5, 0.5]
+    assert (rows[2]["survival_low"], rows[2]["survival_high"]) == pytest.approx(wilson(1, 2))
     assert rows[1]["low"] == pytest.approx(wilson(1, 2)[0])
 
 

@@ -19,6 +19,7 @@ PLAYER_SCRIPTS = (
     "pin.js",
     "files.js",
     "transport.js",
+    "presenter.js",
     "main.js",
 )
 

@@ -89,6 +89,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def trace(recorded: Path) -> Trace:
+    """The run on the stage."""
+    return Trace.from_json((recorded / "first.json").read_text(encoding="utf-8"))
+
+
 @pytest.fixture(scope="session")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = Path(os.environ.get("SDIFF_PICTURES") or tmp_path_factory.mktemp("pictures"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from test_player import pause
 
 from sdiff.ui import strings
@@ -53,3 +53,22 @@ def test_a_number_tells_what_it_means_on_focus(visit, app):
     assert all(text == f'"{spoken}"' and spoken for _, text, spoken in told)
     assert shown[strings.CARD["f"]] == f'"{strings.CARD["fHelp"]}"'
     assert {strings.CARD["topP"], strings.PLAYER["recorded"]} <= set(shown)
+
+
+def test_the_numbers_tell_what_they_mean_however_narrow_the_page(visit, app):
+    """The note under each part is its own; where the column of definitions has no room the names tell them."""
+    page = visit(app)
+    expect(page.locator(".nb-even-note")).to_have_text(strings.TABLE["breakEvenNote"])
+    expect(page.locator(".nb-definitions")).to_have_text(strings.TABLE["definitions"])
+    page.set_viewport_size({"width": 640, "height": 450})  # 1280 x 900 at 200 %
+    expect(page.locator(".nb-help").first).to_be_hidden()
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    page.keyboard.press("Tab")
+    told = page.locator("#numbers th[data-help]").evaluate_all(
+        "all => all.map((node) => { node.focus(); return [node.textContent, getComputedStyle(node, '::after').content]; })"
+    )
+    for name, _, mark, meaning in strings.NUMBERS.values():
+        assert name not in dict(told) or dict(told)[name] == f'"{meaning} ({mark})"'
+    assert {strings.NUMBERS["tau"][0], strings.TABLE["acceptance"], strings.TABLE["survival"]} <= set(dict(told))
+    credit = page.locator(".sd-credit").first
+    assert credit.evaluate("cell => getComputedStyle(cell).overflow") == "visible"  # or it would cut off what it tells

@@ -90,7 +90,7 @@ def test_state_at_a_frame_does_not_depend_on_the_path(page):
     page.keyboard.press("End")
     at_end = page.evaluate(SNAPSHOT)
     scrub(page, last - 12)
-    page.locator(".sd-speed").select_option("8")
+    page.locator(".sd-speed").select_option("6")
     page.locator(".sd-play").click()
     expect(page.locator(STAGE)).to_have_attribute("data-mode", "ended")
     assert page.evaluate(SNAPSHOT) == at_end

@@ -33,7 +33,7 @@ def test_every_step_is_done_by_its_action(page):
     page.locator(".sd-verdicts .sd-chip[data-state=rejected]").hover()
     see(2)
     page.locator(".sd-predict-on").check()
-    page.locator(".sd-speed").select_option("8")
+    page.locator(".sd-speed").select_option("6")
     page.locator(".sd-play").click()
     for _ in range(3):
         page.locator(".sd-guesses button").first.click()

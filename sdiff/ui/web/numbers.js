@@ -11,7 +11,7 @@ function headed(...names) {
   head.append(row(...names.map((text) => {
     const cell = el(text ? "th" : "td", "", text);
     if (text) cell.scope = "col";
-    return cell;
+    return text === words.acceptance || text === words.survival ? define(cell, words.definitions) : cell;
   })));
   return head;
 }
@@ -20,7 +20,7 @@ function drawSummary(table) {
   const body = el("tbody");
   for (const [key, [name, unit, mark, help]] of Object.entries(labels)) {
     if (current.summary[key] === undefined) continue;
-    const th = el("th", "", name), value = el("td", "nb-value", shown(current.summary[key]) + " ");
+    const th = define(el("th", "", name), help + " (" + mark + ")"), value = el("td", "nb-value", shown(current.summary[key]) + " ");
     th.scope = "row";
     value.append(el("span", "nb-unit", unit));
     const tr = row(th, value);
@@ -53,9 +53,9 @@ function drawPositions(table) {
     const th = el("th", "", String(p.position));
     th.scope = "row";
     const values = { rate: percent(p.rate), low: whole(p.low), high: whole(p.high), accepted: p.accepted, examined: p.examined };
-    const counts = p.examined ? words.counts.replace(/\{(\w+)\}/g, (_, key) => values[key]) : words.unexamined;
-    const rate = p.examined ? bar(p.rate, p.low, p.high) : bar(0);
-    body.append(row(th, rate, el("td", "", counts), bar(p.survival), el("td", "", percent(p.survival))));
+    const counts = p.examined ? fill(words.counts, values) : words.unexamined;
+    const rate = p.examined ? bar(p.rate, p.low, p.high) : bar(0), drafted = { survival: percent(p.survival), low: whole(p.survival_low), high: whole(p.survival_high) };
+    body.append(row(th, rate, el("td", "", counts), bar(p.survival, p.survival_low, p.survival_high), el("td", "", fill(words.survived, drafted))));
   }
   table.replaceChildren(headed(words.position, words.acceptance, "", words.survival, ""), body);
 }
@@ -76,17 +76,17 @@ function draw() {
   const any = Boolean(current.run);
   $(".nb-empty").hidden = any;
   $(".nb-summary").hidden = !any;
-  for (const part of [".nb-sub", ".nb-positions", ".nb-note"]) $(part).hidden = !current.positions.length;
+  for (const part of [".nb-sub", ".nb-positions", ".nb-definitions"]) $(part).hidden = !current.positions.length;
   drawBreakEven(current.break_even);
   drawSummary($(".nb-summary"));
   drawPositions($(".nb-positions"));
 }
 
-for (const [selector, word] of [["#nb-title", "title"], [".nb-empty", "empty"], [".nb-sub", "positions"], [".nb-even-title", "breakEven"], [".nb-even-note", "breakEvenNote"], [".nb-note", "definitions"]]) $(selector).textContent = words[word];
+for (const [selector, word] of [["#nb-title", "title"], [".nb-empty", "empty"], [".nb-sub", "positions"], [".nb-even-title", "breakEven"], [".nb-even-note", "breakEvenNote"], [".nb-definitions", "definitions"]]) $(selector).textContent = words[word];
 // Another run is on the stage, whose numbers nobody has worked out.
 document.addEventListener("sd-opened", () => {
   current = null;
-  for (const part of [".nb-summary", ".nb-even", ".nb-sub", ".nb-positions", ".nb-note"]) $(part).hidden = true;
+  for (const part of [".nb-summary", ".nb-even", ".nb-sub", ".nb-positions", ".nb-definitions"]) $(part).hidden = true;
   $(".nb-empty").hidden = false;
 });
 watch("value", draw);

@@ -4,7 +4,7 @@
 const root = $(".sd"), words = props.words, states = props.states;
 let timeline = newTimeline(), consumed = "", block = null, shape = "", pointed = null, pinned = false, spoken = "", whatIf = null;
 let kept = server && keptRun(); // the newest live run that gave way to another, or to a reload of this page
-const predictor = makePredictor(), pin = makePin($(".sd-pinned"), words, states);
+const predictor = makePredictor(), pin = makePin($(".sd-pinned"), words, states), presenter = makePresenter(words);
 const transport = makeTransport(() => timeline, show, (k) => predictor.waits(timeline, k), () => { [pointed, pinned] = [null, false]; });
 
 // The value only grows during a run; anything else is a new run. A half line waits for its rest.
@@ -13,7 +13,7 @@ function read(text, another = false) {
   const other = another || consumed === "" || !text.startsWith(consumed);
   if (other) {
     kept = server && (keepRun(consumed, timeline) || kept);
-    [timeline, consumed, pointed, pinned, spoken, whatIf] = [newTimeline(), "", null, false, "", null];
+    [timeline, consumed, pointed, pinned, spoken, whatIf, $(".sd-text").leftAt] = [newTimeline(), "", null, false, "", null];
     predictor.reset();
     transport.restart();
   }
@@ -57,8 +57,8 @@ function show(byHand) {
   showCard(state);
   pin.show(timeline, transport.head);
   tell(state, byHand);
-  if (grown) keepInView($(".sd-text"), $(".sd-here"));
-  keepColumnInView(state);
+  if (grown) keepInView($(".sd-text"), $(".sd-here"), byHand);
+  if (byHand || transport.playing) keepColumnInView(state);
   transport.plan();
 }
 
@@ -164,13 +164,6 @@ function oneTabStop(wanted) {
   block.stop = stop;
 }
 
-function present(on) {
-  root.classList.toggle("sd-presenter", on);
-  $(".sd-present").setAttribute("aria-pressed", String(on));
-  setText($(".sd-present"), on ? words.presentEnd : words.present);
-  if (on) $(".sd-play").focus();
-}
-
 // A guess is given: the coins may fall.
 function answer(kept) {
   predictor.guess(timeline.frames[transport.head].cycle, kept);
@@ -236,7 +229,7 @@ function wire() {
   $(".sd-lesson").hidden = !server;
   $(".sd-kept").onclick = () => bring(kept);
   $(".sd-open").onchange = (event) => openFile(event.target);
-  $(".sd-present").onclick = () => present(!root.classList.contains("sd-presenter"));
+  $(".sd-present").onclick = () => presenter.present(!presenter.on);
   $(".sd-predict-on").onchange = (event) => { root.classList.toggle("sd-predicting", predictor.on = event.target.checked); show(false); };
   $(".sd-keys-on").onchange = (event) => { transport.keys = event.target.checked; };
   const still = $(".sd-still");
@@ -261,7 +254,7 @@ function wire() {
   table.onmouseleave = () => point(null);
   table.addEventListener("focusin", (event) => { oneTabStop(event.target.closest("button.sd-chip")); point(targetOf(event.target)); });
   table.addEventListener("keydown", rove);
-  table.addEventListener("focusout", () => point(null));
+  table.addEventListener("focusout", ({ target }) => { point(null); if (target.drawn && !target.dataset.state) hideChip(target); });
   table.onclick = (event) => { const target = targetOf(event.target); pinned = false; point(target, true); };
   $(".sd-text").onclick = (event) => {
     const part = event.target.closest("[data-cycle]"), cycle = part && timeline.cycles[part.dataset.cycle];
@@ -272,10 +265,9 @@ function wire() {
 function listen(event) {
   if (!element.isConnected) return document.removeEventListener("keydown", listen);
   if (!root.getClientRects().length) return; // another view is open
-  if (event.key === "?" && transport.keys && !transport.elsewhere(event)) $(".sd-keys").open = !$(".sd-keys").open;
-  else if (event.key === "Escape") { pinned = false; point(null); present(false); }
-  else if (event.key.toLowerCase() === "p" && transport.keys && !transport.elsewhere(event)) present(!root.classList.contains("sd-presenter"));
-  else if (event.key.toLowerCase() === "r" && transport.keys && !transport.elsewhere(event)) reveal();
+  const own = { "?": presenter.help, p: () => presenter.present(!presenter.on), r: reveal }[event.key.toLowerCase()];
+  if (event.key === "Escape") { pinned = false; point(null); presenter.present(false); }
+  else if (own && transport.keys && !transport.elsewhere(event)) own();
   else transport.key(event);
 }
 

@@ -29,7 +29,7 @@ function drawCycleTable(timeline, state, states, words) {
   const details = $(".sd-table");
   setHidden(details, !state || !state.checks.length);
   if (details.hidden || !details.open) return;
-  const table = details.querySelector("table");
+  const table = details.querySelector("table"), columns = words.columns.length;
   const tr = (values) => {
     const row = el("tr");
     row.append(...values.map((value, i) => el(i ? "td" : "th", "", value)));
@@ -41,16 +41,25 @@ function drawCycleTable(timeline, state, states, words) {
     const names = el("tr");
     names.append(...words.columns.map(([name, help]) => Object.assign(define(el("th", "", name), help), { scope: "col" })));
     head.append(names);
-    body.append(...state.checks.map(() => el("tr")));
+    body.append(...state.checks.map(() => el("tr")), el("tr")); // the last one: what the verifier wrote itself
     table.replaceChildren(head, body);
     table.drawn = state.verify;
   }
-  state.checks.forEach(({ state: name, token, verdict, fixedAt }, i) => {
-    const old = table.tBodies[0].rows[i];
-    if (old.drawn && old.drawn.name === name && old.drawn.verdict === verdict) return;
-    const figures = verdict ? [verdict.p, verdict.q, verdict.f, verdict.u, verdict.keep].map(number) : ["", "", "", "", ""];
+  const body = table.tBodies[0], { emit } = state, own = emit && emit.extra ? emit.tokens.length - 1 : -1;
+  if (body.drawn !== emit) {
+    const last = own < 0 ? [] : [String(own + 1), visible(label(timeline, emit.tokens[own])), ...Array(columns - 3).fill(""), states[emit.extra].word];
+    body.lastChild.replaceWith(last.length ? tr(last) : el("tr"));
+    body.drawn = emit;
+  }
+  state.checks.forEach((check, i) => {
+    const { state: name, token, verdict, fixedAt, keep } = check, old = body.rows[i];
+    if (old.drawn && old.drawn.name === name && old.drawn.verdict === verdict && old.drawn.keep === keep) return;
+    const told = (value) => (value === null ? "" : number(value));
+    // under another leniency f and the keep probability are that one's, where a verdict's own numbers tell them
+    const f = verdict && (otherwise(check) ? (keep === null || keep === 1 ? null : keep * verdict.q) : verdict.f);
+    const figures = verdict ? [verdict.p, verdict.q, f, verdict.u, keep].map(told) : ["", "", "", "", ""];
     const flip = verdict && canFlip(verdict) ? (verdict.flip >= 1 ? words.never : number(verdict.flip)) : "";
     const row = tr([String(i + 1), visible(label(timeline, token)), String(fixedAt), ...figures, flip, states[name].word]);
-    old.replaceWith(Object.assign(row, { drawn: { name, verdict } }));
+    old.replaceWith(Object.assign(row, { drawn: { name, verdict, keep } }));
   });
 }

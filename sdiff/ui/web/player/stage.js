@@ -23,13 +23,13 @@ function setChip(chip, look, token, speak, marks = "") {
     setText(chip.firstChild, look.glyph);
   }
   if (before.token !== token) chip.lastChild.textContent = token;
-  if (!before.look) chip.style.visibility = "";
+  if (!before.look) chip.style.visibility = chip.style.opacity = "";
   chip.setAttribute("aria-label", speak(look.word));
   if (chip.title) chip.title = chip.getAttribute("aria-label");
 }
 function hideChip(chip) {
   if (chip.drawn.look === null) return;
-  chip.style.visibility = "hidden";
+  Object.assign(chip.style, chip === document.activeElement ? { opacity: 0 } : { visibility: "hidden" }); // the focus stays where somebody put it
   delete chip.dataset.state;
   delete chip.dataset.fill;
   if (chip.drawn.marks) chip.className = "sd-chip";
@@ -81,6 +81,7 @@ function makeBlock(table, shape, words) {
   const drafts = Array.from({ length: steps + 1 }, (_, s) => {
     const tr = row("sd-draft", s ? fill(words.step, { step: s }) : words.noise);
     const made = { tr, chips: chips(tr, columns, "span"), credit: el("td", "sd-credit"), row: null };
+    made.credit.append(el("span"));
     tr.append(made.credit);
     return made;
   });
@@ -88,6 +89,7 @@ function makeBlock(table, shape, words) {
   cell.colSpan = columns;
   cell.append(bracket);
   check.append(cell);
+  define(check.firstChild, words.verifyHelp);
   const coinRow = row("sd-coins", words.coinRow);
   const coins = Array.from({ length: columns }, () => {
     const td = el("td"), bar = el("div", "sd-coin");
@@ -102,6 +104,7 @@ function makeBlock(table, shape, words) {
   return { table, drafts, check, bracket, coins, checks, written, verify: null, emit: null, labels: { checks: [], written: [] }, stop: null };
 }
 
+const MOST_STEPS = 7; // rows of drafts that the presenter has room for: it shows the newest
 function drawBlock(block, timeline, state, states, words) {
   const labelled = (cells) => rowLabels(timeline, cells.map((cell) => (cell.state === "masked" ? null : cell.token)));
   const draw = (chip, i, cell, token, marks) => {
@@ -109,17 +112,19 @@ function drawBlock(block, timeline, state, states, words) {
     setChip(chip, states[cell.state], token, (word) => fill(token ? words.chip : words.chipEmpty, { position: i + 1, token, word }), marks);
   };
   const rows = new Map(state.rows.map((row) => [row.step, row])), latest = state.rows[state.rows.length - 1];
+  const from = Math.max(0, Math.min(latest ? latest.step - MOST_STEPS + 1 : 0, block.drafts.length - MOST_STEPS));
   block.drafts.forEach((made, r) => {
     const { tr, chips, credit } = made, row = rows.get(r) || null;
     tr.classList.toggle("sd-now", state.kind === "denoise" && row !== null && row === latest);
     tr.classList.toggle("sd-waiting", !row);
+    tr.classList.toggle("sd-aside", r < from || r >= from + MOST_STEPS);
     if (made.row !== row) {
       const labels = row ? labelled(row.cells) : [];
       chips.forEach((chip, i) => draw(chip, i, row && row.cells[i], labels[i], row && row.cells[i] && !row.cells[i].fresh ? " sd-carried" : ""));
       made.row = row;
     }
     const worth = row && row.step && state.credits ? state.credits.get(row.step) || { fixed: 0, kept: 0 } : null;
-    setText(credit, worth ? fill(words.credit, worth) : "");
+    setText(credit.firstChild, worth ? fill(words.credit, worth) : "");
     define(credit, worth ? fill(words.creditHelp, worth) : "");
   });
   const done = state.verify;
@@ -185,8 +190,11 @@ function drawText(box, timeline, state) {
   });
   return changed;
 }
-function keepInView(box, node) {
+// Scrolls to `node`, but not away from where a person has scrolled to, until they see it again or go elsewhere by hand.
+function keepInView(box, node, byHand) {
   if (!node) return;
-  const top = node.offsetTop;
-  if (top < box.scrollTop || top + node.offsetHeight > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
+  const top = node.offsetTop, seen = top >= box.scrollTop && top + node.offsetHeight <= box.scrollTop + box.clientHeight;
+  if (!seen && !byHand && box.scrollTop !== (box.leftAt ?? box.scrollTop)) return;
+  if (!seen) box.scrollTop = top - box.clientHeight / 2;
+  box.leftAt = box.scrollTop;
 }

@@ -2,8 +2,9 @@
 // `show(frame, byHand)` draws; `timeline()` is the current run; `waits(k)`: frame k is not left before a person has answered; `release()` lets go
 // of a token that somebody pinned, since another one is what they go to.
 
-const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
+const SPEEDS = [0.25, 0.5, 1, 2, 4, 6]; // at 6x the shortest block, one step and one refusal, still lasts a third of a second: no more than three flashes in one
 const FOLLOW_EVERY = 350; // ms between pictures when following a live run: at most three a second
+const OWN_KEYS = { range: /^(Arrow|Page|Home|End)/, checkbox: /^ $/, radio: /^( |Arrow)/ }; // what a control that takes no text does itself
 const LATE = 200; // ms by which a picture may be late and still count as seen: a page that was asleep goes on where it was
 
 function makeTransport(timeline, show, waits, release) {
@@ -43,6 +44,7 @@ function makeTransport(timeline, show, waits, release) {
       while (t.head < last() && !waits(t.head) && t.waited * t.speed >= PACE[timeline().frames[t.head].kind]) {
         t.waited -= PACE[timeline().frames[t.head].kind] / t.speed;
         t.head += 1;
+        if (timeline().frames[t.head].kind === "emit") break; // a late picture may jump over others, but what a cycle wrote is said
       }
       if (t.head >= last() || waits(t.head)) t.waited = 0;
     }
@@ -82,8 +84,11 @@ function makeTransport(timeline, show, waits, release) {
     ",": () => t.nudgeSpeed(-1), ".": () => t.nudgeSpeed(1),
   };
   t.actions = { toggle: t.toggle, back: step(-1), forward: step(1), backCycle: cycle(-1), forwardCycle: cycle(1), rejection: keys.n, lenient: keys.l };
-  t.elsewhere = (event) => event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.isContentEditable
-    || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || Boolean(event.target.closest("[role=tab], .sd-text"));
+  t.elsewhere = (event) => {
+    const { target, key } = event, own = target.tagName === "INPUT" && OWN_KEYS[target.type];
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || target.isContentEditable) return true;
+    return own ? own.test(key) : /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || Boolean(target.closest("[role=tab], .sd-text"));
+  };
   // Keys belong to the player unless the person is typing or operating another control, or has switched them off.
   t.key = (event) => {
     if (!t.keys || t.elsewhere(event)) return;
