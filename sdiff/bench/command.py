@@ -32,7 +32,7 @@ def bench(args: argparse.Namespace) -> int:
     pair, models = load_pair(args.device, args.dtype, threads=args.threads, compile=args.compile), bundled.names(bundled.PRECOMPUTED)
     scale = pair.denoiser.scale
     if args.kind == "traces":
-        whole = record(pair, store.folder, list(dict.fromkeys(shown(tasks))), Clock(args.minutes))
+        whole = record(pair, store.folder, shown(tasks), Clock(args.minutes))
     elif args.quick:
         settings = grid(tasks, QUICK["steps"], QUICK["leniencies"])
         whole = measure_speed(pair, store, models, where(pair, scale), settings, args.prompts, Clock(QUICK["minutes"]))

@@ -96,8 +96,8 @@ def cuts(tasks: tuple[str, ...]) -> list[Setting]:
 
 
 def shown(tasks: tuple[str, ...] = TASKS) -> list[Setting]:
-    """The settings with a recorded decode to look at."""
-    return [*grid(tasks, (1, 2, 4, 8), (0.0, 0.2, 0.4, 0.8, 1.0)), *paper(tuple(t for t in tasks if t in GRADED))]
+    """The settings with a recorded decode to look at: every one that is measured."""
+    return _unique(iter([*grid(tasks, STEPS, LENIENCIES), *paper(tuple(t for t in tasks if t in GRADED)), *cuts(tasks)]))
 
 
 def stages(tasks: tuple[str, ...] = TASKS, most: int = 300) -> Iterator[tuple[list[Setting], int]]:

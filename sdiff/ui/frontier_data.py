@@ -60,7 +60,7 @@ def payload(measurements: Measurements, look: Look, own: list[OwnRun]) -> str:
             )
         )
     except Exception as error:
-        return script_json({"broken": strings.FRONTIER_BROKEN.format(error=sentence(error))})
+        return script_json({"broken": strings.FRONTIER_BROKEN.format(error=sentence(error).rstrip("."))})
 
 
 def asked(measurements: Measurements, look: Look) -> str:
@@ -70,7 +70,7 @@ def asked(measurements: Measurements, look: Look) -> str:
         answer = strings.all_said(question(measurements, look, chart))
         return script_json({**answer, "of": [chart[key] for key in ("task", "noise", "rule", "place")]})
     except Exception as error:
-        return script_json({"say": strings.FRONTIER_BROKEN.format(error=sentence(error))})
+        return script_json({"say": strings.FRONTIER_BROKEN.format(error=sentence(error).rstrip("."))})
 
 
 def sentence(error: Exception) -> str:
@@ -174,12 +174,13 @@ def _place(run: dict[str, Any]) -> dict[str, str]:
 @dataclass(frozen=True)
 class Picked:
     """What a picked point changes on the page: control values by the names of Request's fields, the recorded decode as JSON lines and
-    the trace itself (None where there is none), and a sentence with its tone."""
+    the trace itself (None where there is none) with the name that a link calls it by, and a sentence with its tone."""
 
     sentence: str
     tone: str = "good"
     values: dict[str, Any] = field(default_factory=dict)
     trace: Any = None
+    name: str = ""
 
 
 def picked(measurements: Measurements, key: Any) -> Picked:
@@ -190,7 +191,7 @@ def picked(measurements: Measurements, key: Any) -> Picked:
         setting = None
     if setting is None:
         return Picked(strings.FRONTIER_PICK["unknown"], "bad")
-    trace = recorded(measurements, setting)
+    trace, called = recorded(measurements, setting)
     values = {name: getattr(setting, name) for name in ("noise", "steps", "leniency", "rule", "gamma", "proposal")} if setting.noise else {}
     if trace is not None:
         head = trace.events[0]
@@ -199,11 +200,13 @@ def picked(measurements: Measurements, key: Any) -> Picked:
             **{name: head.settings[name] for name in ("seed", "max_tokens", *SAMPLING) if name in head.settings},
         }
     words = ("shown" if trace else "silent") if setting.noise else ("plain" if trace else "plainSilent")
-    return Picked(strings.FRONTIER_PICK[words].format(name=strings.said(setting.name)), values=values, trace=trace)
+    return Picked(strings.FRONTIER_PICK[words].format(name=strings.said(setting.name)), values=values, trace=trace, name=called)
 
 
-def recorded(measurements: Measurements, setting: Setting) -> Any:
-    """The recorded decode of a measured setting, shipped or made here; None where there is none."""
-    from sdiff.bench.traces import opened  # torch: there when somebody picks a point, not when the page is built
+def recorded(measurements: Measurements, setting: Setting) -> tuple[Any, str]:
+    """The recorded decode of a measured setting, shipped or made here, and its name (see recordings_view.named); None where there is none."""
+    from sdiff.bench.traces import opened, path_of  # torch: there when somebody picks a point, not when the page is built
 
-    return next((trace for folder in measurements.folders.values() if (trace := opened(folder, setting))), None)
+    places = measurements.folders.values()
+    found = ((trace, f"frontier/{path_of(place, setting).name.split('.json')[0]}") for place in places if (trace := opened(place, setting)))
+    return next(found, (None, ""))

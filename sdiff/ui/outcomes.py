@@ -100,7 +100,7 @@ def chart(laws: Laws, rule: str, leniency: float) -> dict[str, Any]:
     lines, rows = curves(laws), []
     for name, knob in RULES.items():
         at, furthest = measures(laws, make_rule(name, leniency)), max(below for *_, below in lines[name])
-        rows.append({"rule": name, "label": said(knob.label), "native": _native(laws, name, leniency), "accept": at["accept"], "bias": at["bias"],
+        rows.append({"rule": name, "label": said(knob.label), "help": said(knob.help), "native": _native(laws, name, leniency), "accept": at["accept"], "bias": at["bias"],
                      "below": at["below"] if at["below"] > EQUAL else 0.0, "furthest": furthest})  # fmt: skip
     on = [row["label"] for row in rows if not row["furthest"]]
     off = [WORDS["off_by"].format(rule=row["label"], by=f"{row['furthest']:.3f}") for row in rows if row["furthest"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from typing import Any
 
 import anyio
@@ -35,3 +36,14 @@ def build_pair(demo: gr.Blocks, engine: Engine, pair: str) -> None:
         yield told(engine, pair)
 
     demo.load(follow, None, shown, concurrency_limit=None, **QUIET)
+
+
+def other_pairs(pair: str) -> None:
+    """The registry's pairs with the command that starts each; one page runs one of them."""
+    with gr.Accordion(strings.PAIRS_TITLE, open=False, elem_id="pairs"):
+        known = [
+            asdict(entry) | {"noises": ", ".join(strings.NOISE_LABELS[n] for n in entry.noises)}
+            for entry in PAIRS.values()
+            if entry.name != pair
+        ]
+        gr.Markdown("\n\n".join([strings.PAIRS_ABOUT, *(strings.PAIRS_ONE.format(**one) for one in known)]))

@@ -23,6 +23,7 @@ from sdiff.bench.settings import Setting, measured
 from sdiff.bench.traces import path_of
 from sdiff.request import Request
 from sdiff.trace import Trace
+from sdiff.ui import strings
 from sdiff.ui.engine import Engine
 from sdiff.ui.frontier_view import build_frontier
 from sdiff.ui.page import launch
@@ -170,7 +171,7 @@ def test_zoom_is_kept_and_filters_and_question_redraw(look, frontier):
     page.wait_for_function("() => document.querySelector('.fr-plot').layout.xaxis.autorange === false")
     zoomed = page.evaluate(ranges)
     redrawn(page, lambda: choose(page, "#frontier-noise", "Uniform"))
-    expect(page.locator(".fr-counted")).to_contain_text("of 21 settings")
+    expect(page.locator(".fr-counted")).to_contain_text("of 26 settings")
     assert page.evaluate(ranges) == zoomed
     assert page.evaluate("() => document.querySelector('.fr-plot').marked") == 1, "the same node"
     redrawn(page, lambda: page.locator("#frontier-bound input").fill("20"))
@@ -193,7 +194,7 @@ def test_labels_are_text_and_nothing_runs(look, frontier):
     page = look(frontier)
     page.locator("#frontier-rule input").click()
     page.get_by_role("option", name="Everything measured").click()
-    expect(page.locator(".fr-counted")).to_contain_text("of 40 settings")
+    expect(page.locator(".fr-counted")).to_contain_text("of 47 settings")
     page.locator(".fr-all").check()
     expect(page.locator(".fr-table button", has_text="onerror")).to_contain_text("<img src=x onerror=window.hacked=1> ${window.hacked=2}")
     at = page.evaluate(
@@ -217,6 +218,11 @@ def test_own_runs_and_this_machine_are_drawn_hollow(look, frontier):
     expect(page.locator(".fr-own-notes")).to_contain_text("beside your last plain run of the same prompt")
     symbols = page.evaluate("() => document.querySelector('.fr-plot').data.flatMap(t => t.marker ? [t.marker.symbol].flat() : [])")
     assert {"star-open", "diamond-open"} <= set(symbols)
+    page.locator(".fr-all").check()
+    drawn = page.evaluate("""() => document.querySelector('.fr-plot').data.filter((t) => t.marker && t.hovertemplate)
+      .flatMap((t) => [].concat(t.x)).length""")
+    expect(page.locator(".fr-table tbody tr")).to_have_count(drawn)  # what is drawn is in the table
+    expect(page.locator(".fr-table")).to_contain_text(strings.FRONTIER["key"]["own"])
     expect(page.locator('[data-key="own"]')).to_be_visible()
 
 

@@ -9,7 +9,12 @@ from playwright.sync_api import Page
 
 from sdiff.ui.recordings import RECORDED
 
-WIDTH_FITS = "() => document.documentElement.scrollWidth <= innerWidth"
+# nothing is wider than the page, not even what the page would cut off; what scrolls by itself may hold wider things
+WIDTH_FITS = """() => {
+  const wide = (node) => node.getClientRects().length && node.getBoundingClientRect().right > innerWidth + 1;
+  const scrolls = (node) => node && (/auto|scroll/.test(getComputedStyle(node).overflowX) || scrolls(node.parentElement));
+  return document.documentElement.scrollWidth <= innerWidth && ![...document.querySelectorAll('#columns, #columns *')].some((node) => wide(node) && !node.closest("[aria-hidden=true]") && !scrolls(node.parentElement));
+}"""
 
 
 def at_a_replacement(page: Page) -> None:

@@ -5,11 +5,11 @@ const coarse = matchMedia("(pointer: coarse)").matches;
 
 const act = {
   pick(index) {
-    const p = data.main.points[index];
     current = index;
-    trigger("pick", { key: [data.task, ...Object.values(p.setting)], name: p.name });
+    act.take(data.main.points[index]);
     redraw();
   },
+  take: (p) => trigger("pick", { key: [data.task, ...Object.values(p.setting)], name: p.name }),
   ring(index) {
     ringed = index === null ? null : data.main.points[index];
     redraw();
@@ -51,12 +51,10 @@ function draw() {
   if (!data || data.broken) return;
   drawWords(points);
   if (!any) return;
-  if (points.length) {
-    const shown = drawRows();
-    $(".fr-counted").textContent = fill(words.table.counts, { n: shown, all: points.length });
-    drawAnswer($(".fr-answer"), answer, version, data.main, act, words);
-  } else $(".fr-answer").replaceChildren();
-  for (const part of [".fr-table-title", ".fr-count", ".fr-scroll", ".fr-answer"]) $(part).hidden = !points.length;
+  $(".fr-counted").textContent = fill(words.table.counts, { n: drawRows(), all: points.length + beside(data, true, words).length });
+  if (points.length) drawAnswer($(".fr-answer"), answer, version, data.main, act, words);
+  else $(".fr-answer").replaceChildren();
+  $(".fr-answer").hidden = !points.length;
   drawChart(points);
 }
 
@@ -66,7 +64,7 @@ function drawRows() {
   const text = [version, every, answer && answer.best, current].join();
   if (table.dataset.drawn !== text) {
     const focused = table.contains(document.activeElement) ? document.activeElement.dataset.index : null;
-    table.dataset.rows = drawTable(table, data.main, answer, every, current, act, words);
+    table.dataset.rows = drawTable(table, data, answer, every, current, act, words);
     table.dataset.drawn = text;
     if (focused !== null) table.querySelector('[data-index="' + focused + '"]')?.focus();
   }
@@ -107,7 +105,7 @@ function drawChart(points) {
   box.on("plotly_click", (event) => {
     const index = event.points[0].customdata;
     if (typeof index === "number") act.pick(index);
-    else if (/^mine[0-9]+$/.test(index)) trigger("pick", { key: [data.task, ...Object.values(data.mine.points[Number(index.slice(4))].setting)] });
+    else if (/^mine[0-9]+$/.test(index)) act.take(data.mine.points[Number(index.slice(4))]);
   });
 }
 

@@ -13,7 +13,7 @@ function bars(points, axis, colour) {
 
 function hover(p, data, words) {
   const chance = known(p.chance) ? fill(words.chance, { share: percent(p.chance) }) : "";
-  return label(fill(words.hover, { name: p.name, speed: speedOf(p), quality: qualityOf(p), chance: chance }));
+  return label(fill(words.hover, { name: p.name, speed: speedOf(p), quality: qualityOf(p), n: p.n, chance: chance }));
 }
 
 function markers(points, indices, data, view, front) {

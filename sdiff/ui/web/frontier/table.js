@@ -8,18 +8,29 @@ function valued(value, span, wide) {
   return td;
 }
 
-function pickButton(p, index, act, words) {
+function takeButton(p, act, words) {
   const button = el("button", "fr-pick", p.name);
   button.type = "button";
-  button.dataset.index = index;
   button.title = fill(words.table.pick, { name: p.name });
-  button.addEventListener("click", () => act.pick(index));
+  button.addEventListener("click", () => act.take(p));
+  return button;
+}
+function pickButton(p, index, act, words) {
+  const button = takeButton(p, { take: () => act.pick(index) }, words);
+  button.dataset.index = index;
   button.addEventListener("focus", () => act.ring(index));
   button.addEventListener("blur", () => act.ring(null));
   return button;
 }
 
-function drawTable(table, layer, answer, every, current, act, words) {
+// Points that stand in no shipped layer, with where they come from: this machine's, own runs, and under "all" those of the strip below the chart.
+function beside(data, every, words) {
+  const { mine, main, own } = data, alone = every ? [main, mine].flatMap((layer) => (layer ? layer.alone : [])) : [];
+  return [...(mine ? mine.points : []).map((p) => [p, words.key.mine]), ...own.stars.map((p) => [p, words.key.own]), ...alone.map((p) => [p, words.strip])];
+}
+
+function drawTable(table, data, answer, every, current, act, words) {
+  const layer = data.main || { points: [], fronts: {} };
   const heads = [["setting"], ["speed"], ["quality"], ["n", 1], ["chance", 1], ["fronts", 1]];
   const row = el("tr");
   for (const [name, wide] of heads) {
@@ -43,8 +54,16 @@ function drawTable(table, layer, answer, every, current, act, words) {
     tr.append(th, valued(times(p.speed), timed), valued(share(p.quality), range(p.quality_low, p.quality_high, share)), valued(String(p.n), "", 1), valued(percent(p.chance), "", 1), valued(on(i).join(" · "), "", 1));
     body.append(tr);
   }
+  const others = beside(data, every, words);
+  for (const [p, source] of others) {
+    const tr = el("tr"), th = el("th");
+    th.scope = "row";
+    th.append(source === words.key.own ? el("span", "", p.name + " ") : takeButton(p, act, words), el("span", "fr-range", " " + source));
+    tr.append(th, valued(times(p.speed), range(p.speed_low, p.speed_high, times)), valued(share(p.quality), range(p.quality_low, p.quality_high, share)), ...["", "", ""].map((text) => valued(text, "", 1)));
+    body.append(tr);
+  }
   table.replaceChildren(head, body);
-  return order.length;
+  return order.length + others.length;
 }
 
 function drawAnswer(box, answer, version, layer, act, words) {

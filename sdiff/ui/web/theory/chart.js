@@ -45,14 +45,14 @@ function makeTable() {
   const head = el("tr"), body = el("tbody"), thead = el("thead");
   for (const name of words.columns) head.append(Object.assign(el("th", "", name), { scope: "col" }));
   buttons = {};
-  for (const { rule, label } of data.rows) {
+  for (const { rule, label, help } of data.rows) {
     const tr = el("tr"), th = Object.assign(el("th"), { scope: "row" }), button = el("button", "th-choose"), icon = svg("svg", { width: 16, height: 16, viewBox: "-8 -8 16 16", "aria-hidden": "true", class: "th-svg" });
     icon.append(mark(rule, 0, 0, 1, "th-now"));
     button.append(icon, el("span", "", label));
     button.type = "button";
     button.title = fill(words.choose, { rule: label });
     button.onclick = () => trigger("chosen", { rule });
-    th.append(button);
+    th.append(button, el("small", "th-about", help));
     const cells = ["native", "accept", "bias", "below"].map(() => el("td"));
     tr.append(th, ...cells);
     body.append(tr);
