@@ -30,6 +30,7 @@ from sdiff.verifier import Llama
 
 BATCH, ANCHORS = 8, 16  # answers per update, blocks of each
 WARM_UP = 30  # updates
+STILL = 60  # seconds: an update that took longer was stopped meanwhile
 PURE = 0.45  # share of blocks that are noise alone
 
 
@@ -273,7 +274,7 @@ def train(run: Training, minutes: float, checkpoint: Path, every: int = 200) -> 
     while state["seconds"] < minutes * 60:
         start = time.monotonic()
         loss = run.step(min(1.0, state["seconds"] / (minutes * 60)))
-        state["seconds"] += time.monotonic() - start  # validation and saving are not training time
+        state["seconds"] += min(time.monotonic() - start, STILL)  # validation, saving and standing still are not training time
         if state["step"] % 20 == 0:
             print(f"step {state['step']}: loss {loss:.3f}, {state['seconds'] / 60:.1f} of {minutes:g} minutes", flush=True)
         if state["step"] % every == 0:
