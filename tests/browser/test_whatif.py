@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from conftest import MADE
 from playwright.sync_api import Page, expect
 from test_player import STAGE, pause
 
+from sdiff.measures import flip_leniency
 from sdiff.trace import Verdict
 from sdiff.ui import strings
 
@@ -128,3 +130,25 @@ def test_the_cycle_is_there_as_a_table(page, trace):
                     assert (float(u) < float(keep)) == (word != strings.STATES["rejected"][0])
                 refused |= word == strings.STATES["rejected"][0]
     assert seen > 20
+
+
+def test_the_flip_point_is_marked_on_the_slider(page, trace):
+    """At the leniency where the coin on the stage flips; nowhere where none between 0 and 1 does."""
+    pause(page)
+    page.keyboard.press("Home")
+    seen = 0
+    for _ in range(6):
+        page.keyboard.press("n")
+        cycle = int(page.locator(STAGE).get_attribute("data-cycle"))
+        verdict = next(v for v in trace.of(Verdict) if v.cycle == cycle and not v.accepted)
+        flip = flip_leniency("tv", verdict, MADE.temperature)
+        mark = page.locator(".sd-whatif-mark")
+        assert mark.is_visible() == (0 < flip < 1)
+        if not mark.is_visible():
+            continue
+        seen += 1
+        slider = page.locator(".sd-whatif-slider")
+        box, tip = slider.bounding_box(), mark.bounding_box()
+        assert tip["x"] + tip["width"] / 2 == pytest.approx(box["x"] + 8 + (box["width"] - 16) * flip, abs=2)
+        assert f"{flip:.3f}" in slider.get_attribute("aria-description")
+    assert seen > 1

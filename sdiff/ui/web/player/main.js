@@ -46,6 +46,7 @@ function show(byHand) {
   stamp({ frame: transport.head, mode: transport.atEnd() ? "ended" : transport.playing ? "playing" : "paused" });
   drawPredict(predictor, timeline, state, words.predict, answer);
   drawCycleTable(timeline, state, states, words.table);
+  drawFlip(state, words.whatIf);
   if (!state) return drawTransport(state);
   stamp({ kind: state.kind, cycle: state.cycle });
   const grown = drawText($(".sd-text"), timeline, state);
@@ -279,8 +280,8 @@ function seekCycle() {
   const cycle = timeline.cycles.find(({ number }) => number === props.cycle);
   if (cycle) transport.seek(cycle.first);
 }
-watch("cycle", seekCycle);
 watch("value", () => read(props.value || ""));
+watch("cycle", seekCycle); // after the value that came with it
 read(props.value || "");
 // The player that stood here while the page was loading (early.js) hands over where it is.
 const early = document.getElementById("early");

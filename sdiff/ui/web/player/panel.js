@@ -24,6 +24,15 @@ function drawWhatIf(timeline, whatIf, words) {
   }));
 }
 
+// A mark over the slider where the coin that has just fallen flips.
+function drawFlip(state, words) {
+  const mark = $(".sd-whatif-mark"), { verdict } = (state && state.kind === "verdict" && state.checks[lastVerdict(state)]) || {};
+  setHidden(mark, !verdict || !canFlip(verdict) || verdict.flip <= 0 || verdict.flip >= 1);
+  if (mark.hidden) return setAttribute($(".sd-whatif-slider"), "aria-description", "");
+  mark.style.setProperty("--at", verdict.flip);
+  setAttribute($(".sd-whatif-slider"), "aria-description", fill(words.mark, { flip: number(verdict.flip) }));
+}
+
 // One row per draft of the cycle on the stage, in the trace's own numbers. A row is made anew only when its verdict is.
 function drawCycleTable(timeline, state, states, words) {
   const details = $(".sd-table");
