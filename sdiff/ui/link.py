@@ -12,6 +12,7 @@ from typing import Any
 
 from sdiff.bench.chart import AIMS
 from sdiff.bench.settings import SWEPT
+from sdiff.exactness import LIMITS
 from sdiff.request import KNOBS, MAX_PROMPT_CHARACTERS, NOISES, PROPOSALS, RULES, SLIDERS, Request
 from sdiff.tasks import TASKS
 from sdiff.ui import frontier_data, strings
@@ -20,9 +21,11 @@ CHOICES = {"noise": NOISES, "rule": tuple(KNOBS), "proposal": ("", *PROPOSALS)}
 SETTINGS = {f.name: f.type for f in fields(Request) if f.name != "plain"}
 LONGEST_QUESTION = 300
 # What a view has of its own: choices, and texts that only the view itself can judge.
-VIEW_CHOICES = {"frontier_task": TASKS, "frontier_noise": ("", *NOISES), "frontier_rule": (*SWEPT, ""), "frontier_aim": AIMS, "theory_rule": tuple(RULES)}  # fmt: skip
+VIEW_CHOICES = {"frontier_task": TASKS, "frontier_noise": ("", *NOISES), "frontier_rule": (*SWEPT, ""), "frontier_aim": AIMS, "theory_rule": tuple(RULES), "theory_noise": ("", *NOISES), "theory_proposal": ("", *PROPOSALS)}  # fmt: skip
 VIEW_TEXTS = ("frontier_place", "theory_p", "theory_q", "theory_tokens")
 LONGEST_TEXT = 300
+LONGEST_NAME = 100
+VIEW_WHOLE = {f"theory_{name}": limits for name, limits in LIMITS.items()}  # of the table of Proposition 2
 MOST_NOTES = 6
 
 
@@ -53,14 +56,17 @@ def read_link(query: Mapping[str, str]) -> Link:
         link.view = view
     elif view:
         link.notes.append(strings.LINK_UNKNOWN.format(name="view", given=view[:40]))
-    link.run = _clean(query.get("run", ""))[:40]
+    link.run = _clean(query.get("run", ""))
+    if len(link.run) > LONGEST_NAME:  # cut, it could be the name of another run
+        link.notes.append(strings.LINK_UNKNOWN.format(name="run", given=f"{link.run[:40]}…"))
+        link.run = ""
     if "cycle" in query:
         link.cycle = int(_number(link, "cycle", _clean(query["cycle"]), (1, 512), whole=True) or 0)
     _read_state(link, query)
-    wanted = [name for name in _clean(query.get("hide", "")).split(",") if name]
+    wanted = [name for name in dict.fromkeys(_clean(query.get("hide", "")).split(",")) if name]
     link.hidden = tuple(name for name in wanted if name in SETTINGS)
     link.notes += [strings.LINK_UNKNOWN.format(name="hide", given=name[:40]) for name in wanted if name not in SETTINGS]
-    link.question = _clean(query.get("ask", ""))[:LONGEST_QUESTION]
+    link.question = _cut(link, "ask", _clean(query.get("ask", "")), LONGEST_QUESTION)
     if len(link.notes) > MOST_NOTES:
         link.notes = [*link.notes[:MOST_NOTES], strings.LINK_MORE]
     return link
@@ -76,9 +82,9 @@ def _read_state(link: Link, query: Mapping[str, str]) -> None:
             else:
                 link.notes.append(strings.LINK_UNKNOWN.format(name=name, given=text[:40]))
     bound = frontier_data.BOUNDS[link.state.get("frontier_aim", AIMS[0])]
-    numbers: dict[str, tuple[float, float]] = {"frontier_bound": bound.limits, "theory_leniency": (0, 1)}
+    numbers: dict[str, tuple[float, float]] = {"frontier_bound": bound.limits, "theory_leniency": (0, 1), **VIEW_WHOLE}
     for name in numbers:
-        value = _number(link, name, _clean(query[name]), numbers[name], whole=False) if name in query else None
+        value = _number(link, name, _clean(query[name]), numbers[name], whole=name in VIEW_WHOLE) if name in query else None
         if value is not None:
             link.state[name] = value
     if "frontier_aim" in link.state:
@@ -90,11 +96,15 @@ def _clean(text: object) -> str:
     return str(text).encode("utf-8", "ignore").decode("utf-8")
 
 
+def _cut(link: Link, name: str, text: str, most: int) -> str:
+    if len(text) > most:
+        link.notes.append(strings.LINK_CUT.format(name=name, most=most))
+    return text[:most]
+
+
 def _setting(link: Link, name: str, text: str) -> Any:
     if name == "prompt":
-        if len(text) > MAX_PROMPT_CHARACTERS:
-            link.notes.append(strings.LINK_CUT.format(most=MAX_PROMPT_CHARACTERS))
-        return text[:MAX_PROMPT_CHARACTERS]
+        return _cut(link, name, text, MAX_PROMPT_CHARACTERS)
     if name in CHOICES:
         if text in CHOICES[name]:
             return text

@@ -18,17 +18,18 @@ from sdiff.request import KNOBS, MAX_PROMPT_CHARACTERS, PROPOSALS, SLIDERS, Requ
 from sdiff.ui import strings
 from sdiff.ui.api import offer
 from sdiff.ui.assets import read
-from sdiff.ui.components import QUIET, line, numbers_table, player, race, tour
+from sdiff.ui.components import QUIET, line, numbers_table, player, tour
 from sdiff.ui.early import Early
 from sdiff.ui.engine import Engine
 from sdiff.ui.frontier_view import Frontier, build_frontier
 from sdiff.ui.guard import Guard
-from sdiff.ui.link_view import wire_links
+from sdiff.ui.key_view import build_key
+from sdiff.ui.link_view import LinkBoxes, build_link, wire_links
 from sdiff.ui.live import POLL_SECONDS, Update, Visitors
-from sdiff.ui.pair_view import build_pair
-from sdiff.ui.race_view import recorded_race, run_race
+from sdiff.ui.pair_view import build_pair, other_pairs
+from sdiff.ui.race_view import run_race
 from sdiff.ui.recordings import RECORDED
-from sdiff.ui.recordings_view import NOTHING_SAID, chooser, failures, played, recording, wire_recordings
+from sdiff.ui.recordings_view import NOTHING_SAID, build_track, chooser, failures, played, recording, wire_recordings
 from sdiff.ui.theory_view import build_theory
 
 WEIGHED = ("noise", "steps", "leniency", "rule", "proposal", "gamma")  # the settings that decide losslessness
@@ -49,7 +50,6 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
     """The whole page for one engine. `folder` holds the recorded runs; `measure`: offer the sweep of this machine (for one person); `pair`: the
     registry's name of the models in use. What is stored was measured with the bundled ones, so others have no frontier here."""
     trace, figures, made, problem = recording(folder)
-    raced = recorded_race(folder / "race")
     visitors = Visitors(engine)
     with gr.Blocks(title=strings.TITLE, analytics_enabled=False, delete_cache=(3600, 3600)) as demo:
         with gr.Row(elem_id="top"):
@@ -62,6 +62,7 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
             with gr.Column(elem_id="controls"):
                 begin = {"prompt": next(iter(strings.EXAMPLES.values())), **made}
                 controls, (run, plain, stop), (loading, status), notes, link = _controls(begin, PAIRS[pair].noises)
+                other_pairs(pair)
             with gr.Tabs(elem_id="views") as views:
                 with gr.Tab(strings.VIEWS["live"], id="live"):
                     chosen = chooser(folder)
@@ -69,7 +70,7 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
                     table = numbers_table(figures, elem_id="numbers")
                 with gr.Tab(strings.VIEWS["race"], id="race"):
                     start_race = gr.Button(strings.RACE_RUN, elem_id="start-race")
-                    track = race(raced, elem_id="race")
+                    track = build_track(folder / "race")
                 with gr.Tab(strings.VIEWS["frontier"], id="frontier"):
                     front = build_frontier(engine, measure) if pair == BUNDLED else None
                     if front is None:
@@ -78,6 +79,7 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
                     theory = build_theory(stage)
                 with gr.Tab(strings.VIEWS["learn"], id="learn"):
                     gr.Markdown(strings.NOTES, elem_id="notes")
+                    build_key()
                     shows = failures(folder)
         buttons = (run, plain, start_race, stop)
         _wire_runs(visitors, controls, buttons, (stage, status, table))
@@ -95,7 +97,7 @@ def build(engine: Engine, folder: Path = RECORDED, measure: bool = False, pair: 
 
 def _controls(
     begin: dict[str, Any], noises: tuple[str, ...]
-) -> tuple[dict[str, Any], tuple[gr.Button, ...], tuple[gr.HTML, gr.HTML], tuple[gr.HTML, gr.HTML], tuple[gr.Button, gr.Textbox]]:
+) -> tuple[dict[str, Any], tuple[gr.Button, ...], tuple[gr.HTML, gr.HTML], tuple[gr.HTML, gr.HTML], LinkBoxes]:
     """The settings of the next run, at first those of the run on the stage (`begin`), the buttons and what is said beside them."""
 
     def first(field: str) -> Any:
@@ -134,10 +136,7 @@ def _controls(
         c["seed"] = gr.Number(first("seed"), precision=0, **labels("seed"))
         for field in ("raw", "original"):
             c[field] = gr.Checkbox(first(field), **labels(field))
-    with gr.Accordion(strings.LINK_COPY, open=False, elem_id="link"):
-        make = gr.Button(strings.LINK_MAKE, size="sm", elem_id="make-link")
-        box = gr.Textbox(label=strings.LINK_BOX, interactive=False, buttons=["copy"], elem_id="link-box")
-    return c, (run, plain, stop), (loading, status), (native, law), (make, box)
+    return c, (run, plain, stop), (loading, status), (native, law), build_link()
 
 
 def _wire_job(
@@ -218,7 +217,7 @@ def _wire_frontier(front: Frontier, visitors: Visitors, controls: dict[str, Any]
 
     def pick(event: gr.EventData) -> list[Any]:
         found = front.picked(event)
-        stage = [*played(found.trace), NOTHING_SAID, gr.Tabs(selected="live")] if found.trace else [gr.skip()] * 4
+        stage = [*played(found.trace, found.name), NOTHING_SAID, gr.Tabs(selected="live")] if found.trace else [gr.skip()] * 4
         return [*stage, *(found.values.get(name, gr.skip()) for name in controls), f"{found.tone}:{found.sentence}"]
 
     front.chart.pick(pick, None, [*shown, views, *controls.values(), front.status], queue=False, **QUIET)

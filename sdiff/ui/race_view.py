@@ -43,13 +43,17 @@ def _setting(value: str) -> str:
     return ""
 
 
-def recorded_race(folder: Path) -> str:
-    """The stored race: one trace file per lane, `LANE.json`; "" where there is none or one cannot be read."""
+def recorded_race(folder: Path) -> dict[str, Trace]:
+    """Lane → run of a stored race: one trace file per lane, `LANE.json`; nothing where one is missing or cannot be read."""
     try:
-        traces = {lane: Trace.from_json((folder / f"{lane}.json").read_text(encoding="utf-8")) for lane in lanes(Request(prompt=""))}
+        return {lane: Trace.from_json((folder / f"{lane}.json").read_text(encoding="utf-8")) for lane in lanes(Request(prompt=""))}
     except (TraceError, OSError, UnicodeDecodeError):
-        return ""
-    return "".join(lane_text(lane, player_value(trace, "recorded"), name(trace.events[0])) for lane, trace in traces.items())
+        return {}
+
+
+def recorded_text(traces: dict[str, Trace], called: str) -> str:
+    """The lanes of a stored race for the component."""
+    return "".join(lane_text(lane, player_value(trace, "recorded", name=called), name(trace.events[0])) for lane, trace in traces.items())
 
 
 async def run_race(visitors: Visitors, page: str, request: Request) -> AsyncIterator[Update]:

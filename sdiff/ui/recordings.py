@@ -15,7 +15,11 @@ from sdiff.ui.race_view import lanes
 
 RECORDED = Path(__file__).parents[2] / "precomputed" / "recorded"
 _CODE, _REASONING, _PROSE = (strings.EXAMPLES[name] for name in ("Code", "Reasoning", "Prose"))
-RACED = Request(_REASONING, steps=4, leniency=0.3, max_tokens=96, seed=7)
+# Folder → what is raced in it: once drafting pays, and once it costs more than it brings.
+RACED = {
+    "race": Request(_REASONING, steps=4, leniency=0.3, max_tokens=96, seed=7),
+    "race/prose": Request(_PROSE, noise="uniform", steps=8, max_tokens=96, seed=4),
+}
 OPENING = 3  # cycles within which the first run on the page shows every kind of verdict
 TRIES = 12  # seeds, from the request's on, before a run is kept that does not show what it is for
 
@@ -24,7 +28,7 @@ REQUESTS: dict[str, Request] = {
     "01-masked": Request(_CODE, steps=4, leniency=0.3, max_tokens=96, seed=7),
     "02-uniform": Request(_REASONING, noise="uniform", steps=4, max_tokens=96, seed=3),
     "03-prose": Request(_PROSE, steps=2, max_tokens=96, seed=1),
-    **{f"race/{lane}": request for lane, request in lanes(RACED).items()},
+    **{f"{race}/{lane}": request for race, raced in RACED.items() for lane, request in lanes(raced).items()},
     "gallery/late": Request(_PROSE, steps=1, max_tokens=128, seed=2),
     "gallery/lenient": Request(_REASONING, steps=1, leniency=1.0, max_tokens=96, seed=5),
     "gallery/steps": Request(_CODE, steps=16, max_tokens=96, seed=7),
@@ -78,7 +82,7 @@ def bears_out(name: str, trace: Trace) -> bool:
     told = figures(trace)
     if name == "gallery/steps":
         return told["draft_ms"] > told["verify_ms"]
-    return name != "gallery/slower" or 0 < told["ratio"] < 1
+    return name not in ("gallery/slower", "race/prose/chosen") or 0 < told["ratio"] < 1
 
 
 def record(stream: Callable[[Request], Iterator[Event]], folder: Path, only: list[str] | None = None) -> Iterator[str]:

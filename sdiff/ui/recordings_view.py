@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -13,15 +16,22 @@ import gradio as gr
 from sdiff.request import DEFAULT_PROPOSAL, Request, RequestError
 from sdiff.trace import Run, Trace, TraceError, from_dict
 from sdiff.ui import strings
-from sdiff.ui.components import QUIET
+from sdiff.ui.components import QUIET, race
 from sdiff.ui.live import RUNS, player_value
 from sdiff.ui.numbers import numbers, numbers_of
+from sdiff.ui.race_view import recorded_race, recorded_text
 from sdiff.ui.recordings import RECORDED, gallery, stored, title
 
 NOTHING_SAID = "note:"  # of a run that is no longer on the stage
 # The list names the run on the stage, and none while that is not a stored one; an unchanged list is left alone, since somebody may be choosing.
 ON_STAGE = """(value, chosen) => {
   const name = JSON.parse((value || "").split("\\n", 1)[0] || "{}").name, now = NAMES.includes(name) ? name : null;
+  return now === chosen ? {__type__: "update"} : now;
+}"""
+
+# The same for the races: a lane's second line says where it is from.
+ON_TRACK = """(value, chosen) => {
+  const { source, name } = JSON.parse((value || "").split("\\n", 2)[1] || "{}"), now = source === "recorded" ? name : null;
   return now === chosen ? {__type__: "update"} : now;
 }"""
 
@@ -34,7 +44,7 @@ def recording(folder: Path = RECORDED) -> tuple[str, str, dict[str, Any], str]:
     try:
         trace = Trace.from_json(first.read_text(encoding="utf-8"))
     except (TraceError, OSError, UnicodeDecodeError) as error:
-        return "", "", {}, strings.RECORDING_BROKEN.format(error=error)
+        return "", "", {}, strings.RECORDING_BROKEN.format(error=str(error).rstrip("."))
     return *played(trace, first.stem), made_with(trace.events[0]), ""
 
 
@@ -65,9 +75,20 @@ def brought(sent: Any) -> tuple[str, dict[str, Any]]:
     return figures, known
 
 
-def named(name: str, folder: Path) -> Trace | None:
-    """The stored run of that name, "gallery/NAME" for one of the gallery's; None where there is none."""
+def named(name: str, folder: Path, measured: Iterable[Path] = ()) -> Trace | None:
+    """The stored run of that name, "gallery/NAME" for one of the gallery's, "frontier/NAME" for the decode of a setting in one of the folders
+    `measured`; None where there is none. A name, which may be a visitor's, is looked for among those that are there and never becomes a path."""
+    if name.startswith("frontier/"):
+        there = (path for place in measured for path in sorted(place.glob("traces/*.json.gz")))
+        return next((trace for path in there if name == f"frontier/{path.name.split('.json')[0]}" and (trace := _unpacked(path))), None)
     return dict(stored(folder)).get(name) or dict(stored(folder / "gallery")).get(name.removeprefix("gallery/"))
+
+
+def _unpacked(path: Path) -> Trace | None:
+    try:
+        return Trace.from_json(gzip.decompress(path.read_bytes()).decode())
+    except (OSError, EOFError, zlib.error, ValueError):
+        return None
 
 
 def chooser(folder: Path) -> gr.Dropdown | None:
@@ -75,6 +96,25 @@ def chooser(folder: Path) -> gr.Dropdown | None:
     names = [(title(name, trace), name) for name, trace in stored(folder)]
     label, info = strings.RECORDING_CHOICE
     return gr.Dropdown(names, value=names[0][1], label=label, info=info, elem_id="recorded") if len(names) > 1 else None
+
+
+def races(folder: Path) -> dict[str, tuple[str, str]]:
+    """Name → (title, value of the component) of the stored races: the one in `folder`, then those in folders of its own."""
+    found = {place.name: traces for place in (folder, *sorted(folder.glob("*/"))) if (traces := recorded_race(place))}
+    return {name: (title(name, traces["chosen"]), recorded_text(traces, name)) for name, traces in found.items()}
+
+
+def build_track(folder: Path) -> gr.HTML:
+    """The race's track with the first stored race, and above it the choice of one where there are more."""
+    stored_races = races(folder)
+    names = [(head, name) for name, (head, _) in stored_races.items()]
+    label, info = strings.RACE_CHOICE
+    choice = gr.Radio(names, value=names[0][1], label=label, info=info, elem_id="stored-race") if len(names) > 1 else None
+    track = race(next((value for _, value in stored_races.values()), ""), elem_id="race")
+    if choice is not None:
+        choice.input(lambda name: stored_races.get(str(name), ("", gr.skip()))[1], choice, track, preprocess=False, **QUIET)
+        track.change(None, [track, choice], choice, js=ON_TRACK, **QUIET)
+    return track
 
 
 def failures(folder: Path) -> dict[str, gr.Button]:

@@ -32,12 +32,14 @@ Answer = tuple[Any, ...]
 @dataclass(frozen=True)
 class Theory:
     """How a page hands a position of a run to the view: `event(theory.take, [player, cycle, position, *theory.inputs], theory.outputs,
-    js=theory.pick)`. `pick` finds the examined draft in the player's value, in the browser; `take` reads what it found."""
+    js=theory.pick)`. `pick` finds the examined draft in the player's value, in the browser; `take` reads what it found.
+    `exact`: the fields of Proposition 2's table, by their names in exactness.Setting."""
 
     take: Callable[..., Answer]
     inputs: list[Any]
     outputs: list[Any]
     pick: str
+    exact: dict[str, Any]
 
 
 def build_theory(stage: gr.HTML | None = None) -> Theory:
@@ -57,11 +59,10 @@ def build_theory(stage: gr.HTML | None = None) -> Theory:
     chart = theory("chart", strings.THEORY_CHART, elem_id="theory-chart")
     settings, outputs = [laws, rule, leniency], [laws, chart, own["p"], own["q"], status]
     _wire_laws(presets, own, settings, outputs)
-    entry = Theory(_take, settings, outputs, PICK % read("theory/pick.js"))
+    entry = Theory(_take, settings, outputs, PICK % read("theory/pick.js"), _exactness(rule, leniency))
     if stage is not None:
         inputs = [stage, own["cycle"], own["position"], *settings]
         own["take"].click(_take, inputs, outputs, js=entry.pick, **AT_ONCE)
-    _exactness(rule, leniency)
     return entry
 
 
@@ -224,7 +225,7 @@ WAITING = 32  # questions at once: those with an answer in memory must not queue
 FIELDS = ("vocabulary", "gamma", "steps", "noise", "proposal", "seed")
 
 
-def _exactness(rule: gr.Dropdown, leniency: gr.Slider) -> None:
+def _exactness(rule: gr.Dropdown, leniency: gr.Slider) -> dict[str, Any]:
     gr.Markdown(f"## {EXACT['title']}\n\n{EXACT['help']}", elem_id="theory-exact-intro")
     fields: dict[str, Any] = {}
     with gr.Row():
@@ -250,6 +251,7 @@ def _exactness(rule: gr.Dropdown, leniency: gr.Slider) -> None:
         **QUIET,
     )
     job.failure(None, None, status, js=f"() => {json.dumps('bad:' + EXACT['failed'])}", **QUIET)
+    return fields
 
 
 def _enumerate(*values: Any) -> Answer:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from conftest import type_when_settled
 from playwright.sync_api import Page, expect
 from test_player import STAGE, pause
 from test_runs import NASTY, start
@@ -63,7 +65,7 @@ def link_of(page: Page) -> dict[str, list[str]]:
 
 
 def test_what_a_view_is_set_to_goes_round(visit, app):
-    """Frontier: task, rule and question. Theory: laws with their names, rule and leniency."""
+    """Frontier: task, rule and question. Theory: laws with their names, rule, leniency and the fields of the table."""
     frontier = {
         "view": ["frontier"],
         "frontier_task": ["coding"],
@@ -72,16 +74,72 @@ def test_what_a_view_is_set_to_goes_round(visit, app):
         "frontier_bound": ["1.5"],
     }
     laws = {"theory_p": ["0.7 0.2 0.1"], "theory_q": ["0.1 0.2 0.7"], "theory_tokens": ["sat|lay|ran <b>"]}
-    theory = {"view": ["theory"], "theory_rule": ["lenience"], "theory_leniency": ["0.6"], **laws}
+    table = {
+        "theory_vocabulary": ["2"],
+        "theory_steps": ["3"],
+        "theory_noise": ["uniform"],
+        "theory_proposal": ["paced"],
+        "theory_seed": ["5"],
+    }
+    theory = {"view": ["theory"], "theory_rule": ["lenience"], "theory_leniency": ["0.6"], **table, **laws}
     for sent in (frontier, theory):
         page = visit(app + "?" + urlencode(sent, doseq=True))
         if sent is theory:
             expect(page.locator("#theory-laws tbody th").last).to_have_text("ran <b>", timeout=60_000)  # torch may be loaded first
+            expect(page.locator("#exact-vocabulary input[type=number]")).to_have_value("2")
+            expect(page.locator("#exact-seed input")).to_have_value("5")
         else:
             expect(page.locator("#frontier-bound input")).to_have_value("1.5")
         got = link_of(page)
         stage = ("run", "cycle", "prompt", "leniency", "seed")  # what is on it, and the controls as it was made
         assert {name: value for name, value in got.items() if name not in stage} == sent
+
+
+def test_a_teacher_leaves_controls_out_and_asks_without_typing_an_address(visit, app):
+    page = visit(app)
+    pause(page)
+    page.locator("#link button").first.click()
+    for label in ("Seed", "Acceptance rule"):
+        page.locator("#link-hide input").click()
+        page.get_by_role("option", name=label).click()
+    page.keyboard.press("Escape")
+    type_when_settled(page.locator("#link-ask textarea, #link-ask input"), NASTY)
+    query = link_of(page)
+    assert (query["hide"], query["ask"]) == (["seed,rule"], [NASTY])
+    other = visit(app + "?" + urlencode(query, doseq=True))
+    expect(other.locator("#asked")).to_contain_text(NASTY)
+    expect(other.locator("#rule")).to_have_count(0)
+    kept = link_of(other)
+    assert (kept["hide"], kept["ask"]) == (["seed,rule"], [NASTY])
+    other.locator("#link-ask textarea, #link-ask input").fill("")
+    other.locator("#link-hide [title=Clear], #link-hide .remove-all").first.click()
+    query = link_of(other)
+    assert not {"hide", "ask"} & set(query)
+    assert other.evaluate("() => window.hacked") is None
+    asked = visit(app + "?" + urlencode({"ask": "x" * 400, "run": "y" * 400}))
+    for text in ("The link's ask was cut to 300 characters", "run “yyy"):
+        expect(asked.locator("#asked")).to_contain_text(text)
+
+
+def test_a_decode_of_the_frontier_comes_back_by_link(visit, app):
+    page = visit(app)
+    page.get_by_role("tab", name="Frontier").click()
+    page.locator(".fr-table button", has_text="S = ").first.click(timeout=60_000)  # torch may be loaded first
+    expect(page.locator(STAGE)).to_have_attribute("data-name", re.compile("^frontier/"), timeout=60_000)
+    expect(page.locator(STAGE)).to_be_visible()
+    pause(page)
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Shift+ArrowRight")
+    prompt, stage = (
+        page.locator("#prompt textarea").input_value(),
+        {name: page.locator(STAGE).get_attribute(f"data-{name}") for name in ("name", "cycle")},
+    )
+    query = link_of(page)
+    assert (query["run"], query["cycle"]) == ([stage["name"]], [stage["cycle"]])
+    other = visit(app + "?" + urlencode({name: query[name] for name in ("run", "cycle")}, doseq=True))
+    for name, value in stage.items():
+        expect(other.locator(STAGE)).to_have_attribute(f"data-{name}", value)
+    expect(other.locator("#prompt textarea")).to_have_value(prompt)
 
 
 def test_a_link_with_bad_laws_says_so(visit, app):

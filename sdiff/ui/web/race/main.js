@@ -1,18 +1,24 @@
 // Wires the race: lanes, one clock, the table. In scope: element, props, watch. All text goes through textContent.
 
 const words = props.words, SPEEDS = [0.1, 0.25, 0.5, 1, 2];
-const still = matchMedia("(prefers-reduced-motion: reduce)").matches; // then the end is shown, and Start is the person's to press
-const race = { lanes: [], text: "", now: 0, playing: !still, speed: 0.5, rows: [] };
+const race = { lanes: [], text: "", now: 0, playing: true, asked: false, speed: 0.5, rows: [], result: null };
+// Less motion, by the player's box, which begins as the system says: then a race waits until somebody asks for it.
+const still = () => {
+  const player = document.querySelector("#player .sd");
+  return player ? player.classList.contains("sd-unmoving") : matchMedia("(prefers-reduced-motion: reduce)").matches;
+};
 
 const seconds = (ms) => (ms / 1000).toFixed(2) + " s";
 const perSecond = (tokens, ms) => (ms > 0 ? ((1000 * tokens) / ms).toFixed(1) : "–");
+
+const complete = () => race.lanes.length > 0 && race.lanes.every((lane) => lane.end);
 
 function read(text) {
   const grew = race.text && text.startsWith(race.text);
   race.text = text;
   race.lanes = lanesOf(text.slice(0, text.lastIndexOf("\n") + 1));
-  if (!grew) Object.assign(race, { now: 0, playing: !still });
-  if (still) race.now = longest(race.lanes);
+  race.result = complete() ? standings(race.lanes) : null;
+  if (!grew) Object.assign(race, { now: 0, playing: !still(), asked: false });
   makeLanes();
   show();
 }
@@ -38,7 +44,7 @@ function makeLanes() {
 }
 
 function show() {
-  const whole = longest(race.lanes), complete = race.lanes.length > 0 && race.lanes.every((lane) => lane.end);
+  const whole = longest(race.lanes), ended = complete() && race.now >= whole;
   $(".rc-empty").hidden = race.lanes.length > 0;
   $(".rc-transport").hidden = !race.lanes.length;
   const told = race.lanes.find((lane) => lane.run);
@@ -50,29 +56,36 @@ function show() {
     node.querySelector(".rc-track i").style.width = (100 * at.tokens) / most + "%";
     const values = { tokens: at.tokens, seconds: seconds(Math.min(race.now, duration(lane))), speed: perSecond(at.tokens, Math.min(race.now, duration(lane))) };
     setText(node.querySelector(".rc-count"), fill(at.through ? words.through : words.count, values));
-    const text = node.querySelector(".rc-text"), shown = lane.marks.slice(0, at.cycles).map((mark) => mark.text).join("");
-    setText(text, shown);
-    text.scrollTop = text.scrollHeight;
+    write(node.querySelector(".rc-text"), lane.marks.slice(0, at.cycles).map((mark) => mark.text).join(""));
   });
   const scrub = $(".rc-scrub");
   scrub.max = Math.ceil(whole);
   scrub.value = race.now;
   scrub.setAttribute("aria-valuetext", seconds(race.now));
-  const ended = complete && race.now >= whole;
   element.querySelector(".rc").dataset.mode = ended ? "ended" : race.playing ? "playing" : "paused";
   setText($(".rc-play"), ended ? words.replay : race.playing ? words.pause : words.play);
   setText($(".rc-clock"), fill(race.speed < 1 ? words.slow : race.speed > 1 ? words.fast : words.trueTime,
     { at: seconds(race.now), factor: (race.speed < 1 ? 1 / race.speed : race.speed).toFixed(0) }));
-  drawStandings(complete ? standings(race.lanes) : null);
+  $(".rc-end").disabled = ended || !complete();
+  drawStandings(race.result, ended);
   if (ended) document.dispatchEvent(new CustomEvent("sd-race", { detail: { raced: race.lanes.every(({ source }) => source === "live") } }));
+}
+
+// The end stays in sight as the text grows, except for a person who scrolled up to read.
+function write(box, text) {
+  if (box.textContent === text) return;
+  const follows = box.scrollTop + box.clientHeight > box.scrollHeight - 20; // within a line of the end
+  box.textContent = text;
+  if (follows) box.scrollTop = box.scrollHeight;
 }
 
 // The settings of a stored race are nobody's choice here.
 const laneName = ({ name, source }) => words.lanes[name === "chosen" && source === "recorded" ? "example" : name] || name;
 
-function drawStandings(result) {
-  $(".rc-table").hidden = !result;
-  if (!result) return setText($(".rc-verdict"), "");
+// The result is printed at the end, so that there is something to guess before.
+function drawStandings(result, ended) {
+  $(".rc-table").hidden = !result || !ended;
+  if (!result || !ended) return setText($(".rc-verdict"), result ? words.guess : "");
   const last = result.rows.find((row) => row.lane.name === "chosen"), ratio = (x) => x.toFixed(2);
   const says = fill(last.ratio >= 1.05 ? words.helps : last.ratio > 0.95 ? words.even : words.hurts,
     { n: result.n, lane: laneName(last.lane), ratio: ratio(last.ratio), inverse: ratio(1 / last.ratio) });
@@ -91,7 +104,7 @@ function drawStandings(result) {
 }
 
 function wire() {
-  for (const [selector, word] of [[".rc-title", "title"], [".rc-about", "about"], [".rc-empty", "empty"], [".rc-note", "note"]]) setText($(selector), words[word]);
+  for (const [selector, word] of [[".rc-title", "title"], [".rc-about", "about"], [".rc-empty", "empty"], [".rc-note", "note"], [".rc-end", "toEnd"]]) setText($(selector), words[word]);
   for (const speed of SPEEDS) $(".rc-speed").append(new Option(speed + "×", String(speed)));
   $(".rc-speed").value = String(race.speed);
   $(".rc-speed").setAttribute("aria-label", words.speed);
@@ -101,8 +114,10 @@ function wire() {
   $(".rc-play").onclick = () => {
     if ($(".rc").dataset.mode === "ended") Object.assign(race, { now: 0, playing: true });
     else race.playing = !race.playing;
+    race.asked = true;
     show();
   };
+  $(".rc-end").onclick = () => { Object.assign(race, { now: longest(race.lanes), playing: false }); show(); };
 }
 
 let before = performance.now();
@@ -111,7 +126,8 @@ const timer = setInterval(() => {
   const now = performance.now(), passed = Math.min(200, now - before);
   before = now;
   // while lanes are still being run the clock waits: a race begins when all are in
-  if (!race.playing || !race.lanes.length || !race.lanes.every((lane) => lane.end) || race.now >= longest(race.lanes)) return;
+  if (!race.playing || !complete() || race.now >= longest(race.lanes)) return;
+  if (!race.asked && still()) { race.playing = false; return show(); }
   race.now = Math.min(longest(race.lanes), race.now + passed * race.speed);
   show();
 }, 40);
