@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
-from sdiff.registry import add_arguments, chosen
+from sdiff.registry import PAIRS, add_arguments, chosen
 
 LANGUAGES = sorted(folder.name for folder in (Path(__file__).parent / "sdiff" / "ui" / "words").iterdir())
 
@@ -33,12 +33,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=port, default=None, help="port; by default the first free one from 7860")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--dtype", default="auto", choices=("auto", "bfloat16", "float32"))
-    parser.add_argument(
-        "--threads",
-        type=int,
-        default=0,
-        help="CPU threads for the models; by default one core is left for the page, which often runs beside them",
-    )
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads for the models; by default one core is left for the page")
     parser.add_argument("--language", default=os.environ.get("SDIFF_LANGUAGE", "en"), choices=LANGUAGES, help="of the page (default en)")
     add_arguments(parser)
     return parser.parse_args()
@@ -56,11 +51,12 @@ def main() -> None:
         from sdiff.pairs import load_pair, usable_cores  # pulls torch; kept out of the first screen's way
 
         pair = load_pair(args.device, args.dtype, progress, args.threads or max(1, usable_cores() - 1), **chosen(args))
-        progress("Timing plain decoding")
-        pair.calibrate()
+        if not is_zero():  # no GPU is there yet: a token's time on another device must not stand beside this one's cycles
+            progress("Timing plain decoding")
+            pair.calibrate()
         return pair
 
-    engine = Engine(load)
+    engine = Engine(load, PAIRS[args.pair].size)
     if is_zero():
         engine.load()
     alone = args.host in ("127.0.0.1", "localhost") and "SPACE_ID" not in os.environ

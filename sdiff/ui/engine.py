@@ -18,7 +18,7 @@ from sdiff.fetch import PairError
 from sdiff.request import Request
 from sdiff.trace import Event
 from sdiff.ui import strings
-from sdiff.ui.zero import borrowing
+from sdiff.ui.zero import BUNDLED_SIZE, borrowing
 
 log = logging.getLogger(__name__)
 Progress = Callable[[str, float | None], None]
@@ -60,10 +60,11 @@ class Waiting:
 class Engine:
     """Loads a pair once in the background and streams runs from it.
 
-    `load(progress)` returns an object with `stream(request)` and `about()`; what it raises becomes `error`.
+    `load(progress)` returns an object with `stream(request)` and `about()`; what it raises becomes `error`. `size`: parameters of the pair, as in
+    the registry, for how long a GPU is borrowed.
     """
 
-    def __init__(self, load: Callable[[Progress], Any]) -> None:
+    def __init__(self, load: Callable[[Progress], Any], size: str = BUNDLED_SIZE) -> None:
         self._load = load
         self._pair: Any = None
         self._decoder = ThreadPoolExecutor(1, "decoder")
@@ -74,7 +75,7 @@ class Engine:
         def stream(request: Request) -> Iterator[Event]:
             yield from self._pair.stream(request)
 
-        self._stream = borrowing(stream)
+        self._stream = borrowing(stream, size)
 
     @property
     def ready(self) -> bool:

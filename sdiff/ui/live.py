@@ -17,12 +17,14 @@ from typing import Any
 
 import anyio
 
+from sdiff.fetch import PairError
 from sdiff.measures import flip_leniency, statistics
 from sdiff.request import Request, RequestError
 from sdiff.trace import End, Event, Run, Trace, Verdict, to_line
 from sdiff.ui import strings
 from sdiff.ui.engine import Engine, LineFull
 from sdiff.ui.numbers import numbers
+from sdiff.ui.zero import Failed
 
 log = logging.getLogger(__name__)
 BATCH_SECONDS = 0.08
@@ -171,10 +173,10 @@ def _sentence(error: Exception | None) -> str:
     """What a person reads about an error; what the decoder did not foresee goes to the log."""
     if error is None:
         return ""
-    if isinstance(error, RequestError):
+    if isinstance(error, RequestError | PairError):
         return strings.said(error)
     log.error("a run failed", exc_info=error)
-    return strings.UNEXPECTED.format(kind=type(error).__name__)
+    return strings.UNEXPECTED.format(kind=error if isinstance(error, Failed) else type(error).__name__)
 
 
 def _nothing(error: Exception | None) -> tuple[str, str]:
