@@ -8,13 +8,12 @@ import gzip
 import json
 import math
 import re
-import shutil
-import subprocess
 from dataclasses import asdict
 
 import frontier_rows as rows
 import gradio as gr
 import pytest
+from node import in_node
 from test_architecture import SOURCES, tree
 
 from sdiff import trace as t
@@ -90,8 +89,7 @@ def test_the_page_is_built_without_torch(module):
     assert len(seen) > 10
 
 
-@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
-def test_the_scripts_draw_finite_numbers_and_escaped_labels(measurements, tmp_path):
+def test_the_scripts_draw_finite_numbers_and_escaped_labels(measurements):
     data = drawn(measurements)
     data["main"]["points"][0]["name"] = '<b>=1,"x"</b>'
     data["main"]["points"][1] |= {"speed_low": None, "speed_high": None, "chance": None}
@@ -100,14 +98,11 @@ def test_the_scripts_draw_finite_numbers_and_escaped_labels(measurements, tmp_pa
     colours = dict.fromkeys(
         ("strict", "full", "both", "leniency", "steps", "mine", "own", "area", "edge", "text", "grid", "back"), "#102030"
     )
-    (tmp_path / "run.js").write_text(
-        read("common.js", "frontier/words.js", "frontier/plot.js")
-        + f"const data = {json.dumps(data)}, view = {{words: {json.dumps(strings.FRONTIER)}, colours: {json.dumps(colours)}, any: true}};"
-        + "console.log(JSON.stringify([figure(data, data.answer, view), asCsv(data, ['a, b'])]));",
-        encoding="utf-8",
-    )
-    drawing, table = json.loads(
-        subprocess.run(["node", tmp_path / "run.js"], capture_output=True, text=True, check=True, timeout=30).stdout
+    drawing, table = in_node(
+        ("common.js", "frontier/words.js", "frontier/plot.js"),
+        "[figure(data, data.answer, view), asCsv(data, ['a, b'])]",
+        data,
+        f"const view = {{words: {json.dumps(strings.FRONTIER)}, colours: {json.dumps(colours)}, any: true}};",
     )
     for trace in drawing["data"]:
         assert len(trace["x"]) == len(trace["y"]) > 0 or not trace.get("marker")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import string
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from node import in_node
 from toys import EXACT, TableVerifier, output_law, verifier_law
 from toys import distance as between
 
@@ -154,18 +154,12 @@ def test_no_such_position_is_a_sentence(payload):
         from_verdict(payload)
 
 
-@pytest.mark.skipif(not shutil.which("node"), reason="needs node")
-def test_the_browser_finds_the_examined_draft(tmp_path: Path):
+def test_the_browser_finds_the_examined_draft():
     lines = ['{"kind":"source","source":"live","run":1}', '{"kind":"pieces","pieces":{"5":" cat","6":"<b>"}}']
     for cycle, position_, accepted in ((1, 1, True), (1, 2, True), (2, 1, True), (2, 2, False)):
         lines.append(json.dumps({"kind": "verdict", "at": 1, "cycle": cycle, "position": position_, "token": 5, "accepted": accepted, "top_p": [[6, 0.5]], "top_q": [[7, 0.5]]}))  # fmt: skip
-    trace = json.dumps("\n".join([*lines, '{"kind":"verd']))
-    calls = "[[0,0],[1,2],[2,null],[9,9],['',1]].map(([c,p]) => pick(trace,c,p))"
-    program = (
-        f"{read('theory/pick.js')}\nconst trace = {trace};\nconsole.log(JSON.stringify([...{calls}, pick('', null, null), pick(null)]));"
-    )
-    (tmp_path / "pick.js").write_text(program, encoding="utf-8")
-    found = json.loads(subprocess.run(["node", tmp_path / "pick.js"], capture_output=True, text=True, timeout=20, check=True).stdout)
+    calls = "[[0,0],[1,2],[2,null],[9,9],['',1]].map(([c,p]) => pick(data,c,p))"
+    found = in_node(("theory/pick.js",), f"[...{calls}, pick('', null, null), pick(null)]", "\n".join([*lines, '{"kind":"verd']))
     places = [(d["verdict"]["cycle"], d["verdict"]["position"]) if (d := text and json.loads(text)) else None for text in found]
     assert places == [(2, 2), (1, 2), (2, 2), None, (1, 1), None, None]
     assert json.loads(found[0])["pieces"] == {"5": " cat", "6": "<b>"}

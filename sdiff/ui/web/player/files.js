@@ -42,23 +42,33 @@ function openedRun(text, words) {
   if (data.schema !== 1) throw new Error(fill(words.schema, { schema: String(data.schema).slice(0, 20) }));
   const trial = newTimeline();
   try {
-    for (const event of data.events) { checkEvent(event); append(trial, event); }
+    for (const event of data.events) {
+      if (trial.end) throw new Error("end");
+      checkEvent(event);
+      append(trial, event);
+    }
     if (!trial.run || data.events[0].kind !== "run") throw new Error("run");
+    if (!trial.end) append(trial, stoppedEnd(trial)); // the command line keeps a run that was interrupted
     trial.frames.forEach((_, k) => caption(trial, stateAt(trial, k), props.words.captions));
   } catch { throw new Error(words.broken); }
-  const escaped = (event) => JSON.stringify(event).replace(/</g, "\\u003c");
-  return ['{"kind":"source","source":"opened","run":0,"name":""}', ...data.events.map(escaped), ""].join("\n");
+  const last = data.events[data.events.length - 1], events = last === trial.end ? data.events : [...data.events, trial.end];
+  return ['{"kind":"source","source":"opened","run":0,"name":""}', ...events.map(escaped), ""].join("\n");
+}
+const escaped = (event) => JSON.stringify(event).replace(/</g, "\\u003c");
+
+// The end that a run lacks which was cut short.
+function stoppedEnd(timeline) {
+  const emits = timeline.cycles.flatMap(({ emit }) => emit || []);
+  return { kind: "end", at: timeline.frames[timeline.frames.length - 1].at, reason: "stopped", text: emits.map((emit) => emit.text).join(""),
+           tokens: emits.flatMap((emit) => emit.tokens), stats: {}, error: "" };
 }
 
 // A live run outlives another on the stage and a reload of the page, a person's or the one that follows a lost connection: it waits in
 // this tab's own storage. Returns what is kept, null where there is nothing to keep.
 const KEPT = "sd-run";
 function keepRun(text, timeline) {
-  const emits = timeline.cycles.flatMap(({ emit }) => emit || []);
-  if (timeline.source !== "live" || !emits.length) return null;
-  const end = { kind: "end", at: timeline.frames[timeline.frames.length - 1].at, reason: "stopped", text: emits.map((emit) => emit.text).join(""),
-                tokens: emits.flatMap((emit) => emit.tokens), stats: {}, error: "" };
-  const whole = timeline.end ? text : text + JSON.stringify(end).replace(/</g, "\\u003c") + "\n";
+  if (timeline.source !== "live" || !timeline.cycles.some(({ emit }) => emit)) return null;
+  const whole = timeline.end ? text : text + escaped(stoppedEnd(timeline)) + "\n";
   try { sessionStorage.setItem(KEPT, whole); } catch { /* no storage, or no room in it */ }
   return whole;
 }
@@ -77,7 +87,7 @@ const EXPECTED = {
   end: { reason: "string", text: "string", tokens: "array", error: "string" },
 };
 const LARGEST = 256; // columns and steps that can be drawn
-const kindOf = (value) => (Array.isArray(value) ? "array" : value === null ? "null" : typeof value);
+const kindOf = (value) => (Array.isArray(value) ? "array" : value === null ? "null" : value === Infinity || value === -Infinity ? "infinite" : typeof value);
 function checkEvent(event) {
   const wanted = EXPECTED[event.kind];
   if (!wanted || kindOf(event.at) !== "number") throw new Error(event.kind);
@@ -88,5 +98,6 @@ function checkEvent(event) {
   const bad = (value) => kindOf(value) !== "number";
   for (const list of [event.canvas, event.tokens, event.fixed_at]) if (Array.isArray(list) && list.some(bad)) throw new Error("token");
   if (Object.values(event.pieces || {}).some((piece) => typeof piece !== "string")) throw new Error("piece");
-  for (const pair of [...(event.top_p || []), ...(event.top_q || [])]) if (!Array.isArray(pair) || pair.some(bad)) throw new Error("alternative");
+  if (event.kind === "emit" && !(event.extra === "" || (["correction", "bonus"].includes(event.extra) && event.tokens.length))) throw new Error("extra");
+  for (const pair of [...(event.top_p || []), ...(event.top_q || [])]) if (!Array.isArray(pair) || pair.length !== 2 || pair.some(bad)) throw new Error("alternative");
 }
