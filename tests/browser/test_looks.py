@@ -40,8 +40,8 @@ def showcase(serve, fake, recorded: Path) -> str:
 def test_light(visit, showcase, pictures):
     page = visit(showcase, color_scheme="light")
     at_a_replacement(page)
-    page.locator("#player").screenshot(path=pictures / "stage.png")
     page.screenshot(path=pictures / "page.png")
+    page.locator("#player").screenshot(path=pictures / "stage.png")  # scrolls to it
     assert page.locator("h1").count() == 1
     assert page.evaluate(WIDTH_FITS)
 
