@@ -46,7 +46,7 @@ def decode(
     gives the text that new tokens complete; `stop` is asked around every denoising pass. A model that fails with an
     ArithmeticError (NaN) ends the run with reason "error" and the text so far, then the error is raised.
     """
-    watch, told, reason, error = Stopwatch(), [], "error", None
+    watch, told, reason, error = Stopwatch(verifier.device), [], "error", None
     loop = cycles(verifier, drafter, rule, shape, list(prompt), plan, dice, readable, stop, watch)
     try:
         while True:

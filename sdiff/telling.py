@@ -19,24 +19,40 @@ from sdiff.sampling import NonFiniteLogits, finite
 from sdiff.trace import Alternatives, Denoise, Emit, Event, Verdict, Verify, keep_probability
 
 ALTERNATIVES = 5  # likeliest tokens told of a law
-Span = tuple[float, float]  # when a phase began and ended
+Span = tuple[Any, Any]  # two marks of a clock, where a phase began and ended
 
 
 class Stopwatch:
-    """The decoder's own clock in milliseconds. Only what happens inside `timed` counts: never drawing, never the reader."""
+    """The decoder's own clock in milliseconds. Only what happens inside `timed` counts: never drawing, never the reader.
 
-    def __init__(self) -> None:
-        self.at = 0.0
+    A GPU works behind the host's back: there a mark is an event that the GPU notes the time of when it gets there, and nobody waits.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.at, self.device = 0.0, device
+
+    def mark(self) -> Any:
+        """This moment of the device: seconds on a CPU, an event on a GPU."""
+        if self.device.type != "cuda":
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record(torch.cuda.current_stream(self.device))
+        return event
 
     def timed(self, work: Callable[[], Any]) -> tuple[Any, Span]:
-        """→ (result of `work`, when it began and ended)."""
-        start = time.perf_counter()
+        """→ (result of `work`, its beginning and end)."""
+        start = self.mark()
         result = work()
-        return result, (start, time.perf_counter())
+        return result, (start, self.mark())
 
     def spent(self, span: Span) -> float:
-        """Milliseconds of a phase, which from now on count."""
-        ms = (span[1] - span[0]) * 1e3
+        """Milliseconds of a phase, which from now on count. On a GPU to be asked for behind the cycle's read: before that it waits."""
+        start, end = span
+        if self.device.type == "cuda":
+            end.synchronize()
+            ms = start.elapsed_time(end)
+        else:
+            ms = (end - start) * 1e3
         self.at += ms
         return ms
 

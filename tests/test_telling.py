@@ -153,11 +153,37 @@ def test_alternatives_are_the_likeliest_that_can_occur():
 
 
 def test_the_clock_runs_only_while_something_is_timed():
-    watch = Stopwatch()
+    watch = Stopwatch(torch.device("cpu"))
     result, span = watch.timed(lambda: 7)
     assert (result, watch.at) == (7, 0.0)
     ms = watch.spent(span)
     assert watch.at == ms >= 0
+
+
+def test_a_gpu_is_asked_for_the_time_only_when_the_cycle_is_over(monkeypatch):
+    """A stand-in for its events: they are recorded where a phase begins and ends, and read later."""
+    done = []
+
+    class Event:
+        def __init__(self, enable_timing: bool) -> None:
+            assert enable_timing
+
+        def record(self, stream: str) -> None:
+            done.append(f"record {stream}")
+
+        def synchronize(self) -> None:
+            done.append("wait")
+
+        def elapsed_time(self, end: Any) -> float:
+            assert isinstance(end, Event)
+            return 2.5
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: f"stream of {device}")
+    watch = Stopwatch(torch.device("cuda"))
+    _, span = watch.timed(lambda: done.append("work"))
+    assert done == ["record stream of cuda", "work", "record stream of cuda"]
+    assert (watch.spent(span), watch.at, done[3:]) == (2.5, 2.5, ["wait"])
 
 
 def test_a_nan_is_raised_where_the_cycle_is_read():
