@@ -172,13 +172,14 @@ def make_rule(name: str, leniency: float) -> Rule:
 
 @dataclass(frozen=True)
 class Examination:
-    """`accepted` drafts, then the token `extra`; per position the numbers the verdicts were made of."""
+    """`accepted` [] drafts, then the token `extra` [1], with p of it and the law it was drawn from, float64 [1]; per draft the numbers the
+    verdicts are made of: p(x), q(x), f(x), u, float64 [γ, 4]. All still where the laws are: nothing here waits for a device."""
 
-    accepted: int
-    extra: int
-    extra_p: float
-    extra_law: float
-    rows: list[list[float]]  # per draft: p(x), q(x), f(x), u
+    accepted: Tensor
+    extra: Tensor
+    extra_p: Tensor
+    extra_law: Tensor
+    rows: Tensor
 
 
 def examine(p: Tensor, q: Tensor, x: Tensor, rule: Rule, dice: Dice, unit: Tensor | None = None) -> Examination:
@@ -190,11 +191,10 @@ def examine(p: Tensor, q: Tensor, x: Tensor, rule: Rule, dice: Dice, unit: Tenso
     n = len(x)
     f, qx = rule.target(p[:n], q[:n], x, None if unit is None else unit[:n]), at(q[:n], x)
     u = dice.coins(f, qx)
-    rows = torch.stack([at(p[:n], x), qx, f, u], -1).tolist()  # one host read
-    accepted = next((i for i, (_, qi, fi, ui) in enumerate(rows) if not ui * qi < fi), n)
-    last = slice(accepted, accepted + 1)
-    weights = rule.residual(p[last], q[last], torch.nn.functional.pad(x, (0, 1))[last]).double()
-    if not bool(weights.sum() > 0):  # p = q up to rounding: refusing was a rounding accident, p is the residual
-        weights = p[last].double()
+    accepted = (u * qx < f).long().cumprod(0).sum()
+    last = accepted[None]  # the row behind the kept drafts
+    p_last, x_last = p.index_select(0, last), torch.nn.functional.pad(x, (0, 1)).index_select(0, last)
+    residual, whole = rule.residual(p_last, q.index_select(0, last), x_last).double(), p_last.double()
+    weights = torch.where(residual.sum() > 0, residual, whole)  # p = q up to rounding: refusing was a rounding accident, p is the residual
     extra = dice.draw(weights)
-    return Examination(accepted, int(extra), float(at(p[last], extra)), float(at(weights, extra) / weights.sum()), rows)
+    return Examination(accepted, extra, at(p_last, extra), at(weights, extra) / weights.sum(), torch.stack([at(p[:n], x), qx, f, u], -1))

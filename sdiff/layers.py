@@ -60,7 +60,7 @@ def rotary_table(
         inverse = (1 - kept) * inverse / factor + kept * inverse
     angles = torch.arange(length).float()[:, None] * inverse  # [length, width/2]
     cos, sin = angles.cos(), angles.sin()
-    return torch.stack([torch.cat([cos, cos], -1), torch.cat([-sin, sin], -1)]).to(device)
+    return torch.stack([torch.cat([cos, cos], -1), torch.cat([-sin, sin], -1)]).to(device, non_blocking=True)
 
 
 def rotate(x: Tensor, table: Tensor) -> Tensor:

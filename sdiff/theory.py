@@ -51,6 +51,9 @@ class Branches(Dice):
     def uniform(self, n: int) -> Tensor:
         raise TypeError("an enumeration has no random numbers: use coins() and draw()")
 
+    def fill(self, n: int, device: torch.device) -> None:
+        """Nothing is drawn ahead."""
+
     def coins(self, f: Tensor, q: Tensor) -> Tensor:
         keep = [1.0 if fi >= qi else fi / qi for fi, qi in zip(f.tolist(), q.tolist(), strict=True)]
         return torch.tensor([(0.0, ALMOST_ONE)[self._branch([k, 1 - k])] for k in keep], dtype=torch.float64, device=f.device)
@@ -96,7 +99,7 @@ def emitted_law(p: Tensor, q: Tensor, rule: Rule, unit: Tensor | None = None) ->
     def run(dice: Dice) -> tuple[int, bool]:
         x = dice.draw(q[None])
         exam = examine(two_p, two_q, x, rule, dice, two_unit)
-        return (int(x) if exam.accepted else exam.extra), exam.accepted == 0
+        return int(x if exam.accepted else exam.extra), bool(exam.accepted == 0)
 
     law, refused = torch.zeros(len(p), dtype=torch.float64), 0.0
     for (token, refusal), weight in law_of(run).items():

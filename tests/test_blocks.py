@@ -165,7 +165,7 @@ class Drawn:
         tokens, laws = self.drafts[int(dice.draw(self.weights[None]))]
         q = torch.tensor(laws, dtype=torch.float64)
         yield from ()
-        return Draft(torch.tensor(tokens), torch.nn.functional.pad(q, (0, 0, 0, 1)), torch.ones(len(tokens)))
+        return Draft(torch.tensor(tokens), torch.nn.functional.pad(q, (0, 0, 0, 1)), torch.ones(len(tokens)), torch.tensor(True))
 
 
 @pytest.mark.parametrize(("rule", "leniency"), SLIDER)
@@ -192,7 +192,7 @@ class Mistaken:
     def propose(self, context, gamma, steps, dice):
         self.denoiser.start(context)
         canvas, q = yield from self.draft(gamma, steps, dice)
-        return on_verifier_vocabulary(self.denoiser, canvas, q, torch.ones_like(canvas))
+        return on_verifier_vocabulary(self.denoiser, canvas, q, torch.ones_like(canvas), torch.tensor(True))
 
     def law(self, canvas):
         return Shape().law(self.denoiser.predict(canvas, (canvas == MASKED).double()))

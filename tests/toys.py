@@ -34,6 +34,8 @@ class TableVerifier:
     `fail_at`: the pass (counted from 1) that returns NaN.
     """
 
+    device = torch.device("cpu")
+
     def __init__(
         self, size: int, seed: int = 1, context: int = 1000, logits: Callable[[tuple[int, ...]], Tensor] | None = None, fail_at: int = 0
     ) -> None:

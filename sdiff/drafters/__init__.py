@@ -16,7 +16,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from sdiff.sampling import Dice, Shape
+from sdiff.sampling import Dice, Shape, finite
 from sdiff.trace import MASKED
 
 
@@ -31,11 +31,13 @@ class Canvas:
 
 @dataclass(frozen=True)
 class Draft:
-    """tokens [γ] verifier ids; q [γ+1, V] the laws they were drawn from, last row zero; fixed_at [γ] step of the final value."""
+    """tokens [γ] verifier ids; q [γ+1, V] the laws they were drawn from, last row zero; fixed_at [γ] step of the final value; `finite`:
+    all that was predicted on the way were laws, bool []. Without that nothing here means anything."""
 
     tokens: Tensor
     q: Tensor
     fixed_at: Tensor
+    finite: Tensor
 
 
 class Denoiser(Protocol):
@@ -67,11 +69,11 @@ def early_first(law: Tensor, left: int) -> int:
     return len(law) if left == 1 else min(len(law) - left + 1, max(1, round(len(law) / left**2)))
 
 
-def on_verifier_vocabulary(denoiser: Denoiser, canvas: Tensor, q: Tensor, fixed_at: Tensor) -> Draft:
+def on_verifier_vocabulary(denoiser: Denoiser, canvas: Tensor, q: Tensor, fixed_at: Tensor, finite: Tensor) -> Draft:
     """Translate draft ids [γ] and laws [γ, K] to the verifier's vocabulary: every other token has q = 0."""
     wide = torch.zeros(len(q) + 1, denoiser.vocabulary, dtype=q.dtype, device=q.device)
     wide[:-1].scatter_(1, denoiser.ids.expand(len(q), -1), q)
-    return Draft(denoiser.ids[canvas], wide, fixed_at)
+    return Draft(denoiser.ids[canvas], wide, fixed_at, finite)
 
 
 def shown(denoiser: Denoiser, canvas: Tensor, fixed: Tensor, steps: int) -> Canvas:
@@ -81,7 +83,7 @@ def shown(denoiser: Denoiser, canvas: Tensor, fixed: Tensor, steps: int) -> Canv
 def empty_draft(vocabulary: int, device: torch.device | str) -> Draft:
     """No tokens and the lone zero row of q: all that is left of a block that may emit one token only."""
     nothing = torch.zeros(0, dtype=torch.int64, device=device)
-    return Draft(nothing, torch.zeros(1, vocabulary, device=device), nothing)
+    return Draft(nothing, torch.zeros(1, vocabulary, device=device), nothing, torch.ones((), dtype=torch.bool, device=device))
 
 
 @dataclass(frozen=True)
@@ -105,16 +107,16 @@ Pace = Callable[[Tensor, int], int]  # (laws [open, K] of the open positions, pa
 
 def settle_in_groups(
     denoiser: Denoiser, shape: Shape, gamma: int, steps: int, dice: Dice, by_confidence: bool, noise: Callable[[], Tensor], pace: Pace = early_first,
-) -> Generator[Canvas, None, tuple[Tensor, Tensor, Tensor]]:  # fmt: skip
+) -> Generator[Canvas, None, tuple[Tensor, Tensor, Tensor, Tensor]]:  # fmt: skip
     """Settle positions group by group; the open ones are drawn from `noise()` before each step.
 
     Left to right this meets the `monotone` condition of Proposition 2: which positions are revealed depends on
     predicted laws alone, same-step tokens are independent, settled ones stay. By confidence it does not: a position's turn
-    then depends on tokens drawn to its right. → final draft ids [γ], laws at reveal [γ, K], step of reveal [γ].
+    then depends on tokens drawn to its right. → final draft ids [γ], laws at reveal [γ, K], step of reveal [γ], `Draft.finite`.
     """
     canvas, steps, remaining, step = noise(), min(steps, gamma), gamma, 0
     fixed_at = torch.zeros_like(canvas)
-    q: Tensor | None = None
+    q, sound = None, torch.ones((), dtype=torch.bool, device=canvas.device)
     yield shown(denoiser, canvas, fixed_at > 0, steps)
     while remaining:
         step += 1
@@ -122,6 +124,7 @@ def settle_in_groups(
         if step > 1:
             canvas = torch.where(still_open, noise(), canvas)
         law = shape.law(denoiser.predict(canvas, still_open.double()), denoiser.scale)  # [γ, K]
+        sound = sound & finite(law)
         if by_confidence:
             size = -(-remaining // (steps - step + 1))
             chosen = law.amax(-1).masked_fill(~still_open, -torch.inf).topk(size).indices
@@ -134,4 +137,4 @@ def settle_in_groups(
         canvas[chosen] = dice.draw(law[chosen])
         remaining -= size
         yield shown(denoiser, canvas, fixed_at > 0, steps)
-    return canvas, q, fixed_at
+    return canvas, q, fixed_at, sound

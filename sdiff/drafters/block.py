@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from sdiff.network import BlockDenoiser
+from sdiff.sampling import upload
 from sdiff.verifier import Verifier
 
 
@@ -26,7 +27,7 @@ class CachedDenoiser:
         length = self.verifier.length
         if len(context) != length + 1:
             raise ValueError(f"the verifier has read {length} tokens, the context has {len(context)} with its anchor")
-        self.anchor = torch.tensor([[context[-1]]], device=self.ids.device)
+        self.anchor = upload([[context[-1]]], self.ids.device)
         self.thought = self.verifier.last_hidden()[None, None]
         cache = self.verifier.cache
         self.past = [(cache[i, 0, :, :, :length], cache[i, 1, :, :, :length]) for i in self.network.sources]

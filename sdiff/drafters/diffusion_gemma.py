@@ -15,6 +15,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache, DynamicLayer
 
 from sdiff.hub_cache import RollbackCache, RollbackLayer
+from sdiff.sampling import upload
 
 
 class DiffusionGemmaDenoiser:
@@ -40,7 +41,7 @@ class DiffusionGemmaDenoiser:
         self.read = self.read[:kept]
         for first in range(kept, len(context), 512):  # bounds the attention mask
             new = list(context[first : first + 512])
-            self.model.model.encoder(input_ids=torch.tensor([new], device=self.ids.device), past_key_values=self.cache)
+            self.model.model.encoder(input_ids=upload([new], self.ids.device), past_key_values=self.cache)
             self.read += new
         self.generator, self.last = torch.Generator().manual_seed(len(context)), None
         self.seen = Cache(layers=[self._seen(layer, kind) for layer, kind in zip(self.cache.layers, self.config.layer_types, strict=True)])
@@ -57,7 +58,7 @@ class DiffusionGemmaDenoiser:
     def predict(self, canvas: Tensor, level: Tensor) -> Tensor:
         """canvas [γ] → logits [γ, K]. The noise level is not an input: the model judges the tokens themselves."""
         drafts, device = self.ids[canvas], self.ids.device
-        rest = torch.randint(len(self.ids), (max(0, self.block - len(drafts)),), generator=self.generator).to(device)
+        rest = torch.randint(len(self.ids), (max(0, self.block - len(drafts)),), generator=self.generator).to(device, non_blocking=True)
         tokens = torch.cat([drafts, self.ids[rest]])[None]  # [1, block]
         spots = len(self.read) + torch.arange(tokens.shape[1], device=device)
         logits = self.model(

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sdiff.layers import attend, rotary_table, rotate
+from sdiff.sampling import upload
 from sdiff.trace import MASKED
 
 LEAST = 1e-3  # α at t = 1 in training: log-linear, α = 1 − (1 − LEAST)·t
@@ -88,7 +89,7 @@ class DiT(nn.Module):
         self.output_layer = nn.ModuleDict({"norm_final": Norm(c.width), "linear": nn.Linear(c.width, c.vocabulary),
                                            "adaLN_modulation": nn.Linear(c.condition, 2 * c.width)})  # fmt: skip
 
-    def forward(self, tokens: Tensor, sigma: float, rows: int) -> Tensor:
+    def forward(self, tokens: Tensor, sigma: float | Tensor, rows: int) -> Tensor:
         """tokens [T], σ → logits [rows, vocabulary] of the last `rows` positions."""
         weight = self.vocab_embed["embedding"]
         angles = sigma * torch.exp(-math.log(10_000) * torch.arange(128, device=weight.device) / 128)
@@ -119,7 +120,7 @@ class DiTDenoiser:
         self.network, self.ids, self.vocabulary, self.mask_id = network, ids, vocabulary, mask_id
 
     def start(self, context: Sequence[int]) -> None:
-        self.context = torch.tensor(context, device=self.ids.device)
+        self.context = upload(context, self.ids.device)
 
     @torch.inference_mode()
     def predict(self, canvas: Tensor, level: Tensor) -> Tensor:
@@ -127,6 +128,6 @@ class DiTDenoiser:
         c = self.network.c
         drafts = torch.where(canvas == MASKED, self.mask_id, self.ids[canvas.clamp(min=0)])
         tokens = torch.cat([self.context[-(c.length - len(drafts)) :], drafts])
-        noisy = float(level.sum()) / len(tokens)
-        sigma = -math.log1p(-(1 - LEAST) * noisy) if c.timed else 0.0
+        noisy = level.sum().double() / len(tokens)
+        sigma = -torch.log1p(-(1 - LEAST) * noisy) if c.timed else 0.0
         return self.network(tokens, sigma, len(drafts))[:, self.ids]

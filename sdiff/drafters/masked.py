@@ -38,11 +38,11 @@ class MaskedDrafter:
         self.denoiser.start(context)
         blank = torch.full((gamma,), MASKED, device=self.denoiser.ids.device)
         by_confidence = self.proposal != "monotone"
-        canvas, q, fixed_at = yield from settle_in_groups(
+        canvas, q, fixed_at, sound = yield from settle_in_groups(
             self.denoiser, self.shape, gamma, steps, dice, by_confidence, lambda: blank, self.pace
         )
         if self.proposal == "one_hot":
             q = one_hot(canvas, q)
         elif self.proposal == "final_step":  # given the state before the last step, what it carried over is certain
             q = torch.where((fixed_at == fixed_at.max())[:, None], q, one_hot(canvas, q))
-        return on_verifier_vocabulary(self.denoiser, canvas, q, fixed_at)
+        return on_verifier_vocabulary(self.denoiser, canvas, q, fixed_at, sound)

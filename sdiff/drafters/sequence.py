@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from sdiff.hub_cache import RollbackCache
+from sdiff.sampling import upload
 from sdiff.trace import MASKED
 
 # what a converted checkpoint calls itself → the family of transformers whose layers and tensor names it keeps
@@ -56,7 +57,7 @@ class SequenceDenoiser:
         self.cache.keep(len(self.read))
         for first in range(len(self.read), whole, chunk):
             new = self.context[first : min(first + chunk, whole)]
-            self._pass(torch.tensor(new, device=self.ids.device), first, 1)
+            self._pass(upload(new, self.ids.device), first, 1)
             self.read += new
 
     @torch.inference_mode()
@@ -64,7 +65,7 @@ class SequenceDenoiser:
         """canvas [γ] → logits [γ, K]. The noise level is not an input: the number of masks says it."""
         drafts = torch.where(canvas == MASKED, self.mask_id, self.ids[canvas.clamp(min=0)])
         rest = drafts.new_full((max(0, self.block - len(drafts)),), self.mask_id)
-        tokens = torch.cat([drafts.new_tensor(self.context[len(self.read) :]), drafts, rest])
+        tokens = torch.cat([upload(self.context[len(self.read) :], drafts.device), drafts, rest])
         rows = len(drafts) + len(rest) + self.shifted
         logits = self._pass(tokens, len(self.read), rows)[: len(drafts)].to(self.ids.device)
         if self.cache is not None:

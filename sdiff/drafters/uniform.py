@@ -22,7 +22,7 @@ from sdiff.drafters import (
     shown,
 )
 from sdiff.noise import grid, uniform_posterior
-from sdiff.sampling import Dice, Shape
+from sdiff.sampling import Dice, Shape, finite
 
 
 @dataclass(frozen=True)
@@ -52,27 +52,28 @@ class UniformDrafter:
 
         if self.proposal in ("monotone", "any_order"):
             by_confidence = self.proposal == "any_order"
-            canvas, q, fixed_at = yield from settle_in_groups(
+            canvas, q, fixed_at, sound = yield from settle_in_groups(
                 self.denoiser, self.shape, gamma, steps, dice, by_confidence, noise, self.pace
             )
         else:
-            canvas, q, fixed_at = yield from self._ancestral(gamma, steps, dice, noise())
+            canvas, q, fixed_at, sound = yield from self._ancestral(gamma, steps, dice, noise())
         if self.proposal == "one_hot":
             q = one_hot(canvas, q)
-        return on_verifier_vocabulary(self.denoiser, canvas, q, fixed_at)
+        return on_verifier_vocabulary(self.denoiser, canvas, q, fixed_at, sound)
 
-    def _ancestral(self, gamma: int, steps: int, dice: Dice, canvas: Tensor) -> Generator[Canvas, None, tuple[Tensor, Tensor, Tensor]]:
-        """Reverse steps over the grid from t = 1 to 0. → draft ids, law of the last step, step of the final value."""
+    def _ancestral(self, gamma: int, steps: int, dice: Dice, canvas: Tensor) -> Generator[Canvas, None, tuple[Tensor, ...]]:
+        """Reverse steps over the grid from t = 1 to 0. → draft ids, law of the last step, step of the final value, `Draft.finite`."""
         times = grid(steps)
         never = torch.zeros(gamma, dtype=torch.bool, device=canvas.device)
-        history = [canvas]
+        history, sound = [canvas], ~never[0]
         yield shown(self.denoiser, canvas, never, steps)
         for step, (t, s) in enumerate(pairwise(times), 1):
             clean = self.shape.law(self.denoiser.predict(canvas, torch.full((gamma,), t, device=canvas.device)), self.denoiser.scale)
+            sound = sound & finite(clean)
             law = clean if self.clean_last and step == steps else uniform_posterior(clean, canvas, t, s)
             canvas = dice.draw(law)
             history.append(canvas)
             yield shown(self.denoiser, canvas, ~never if step == steps else never, steps)
         same = torch.stack(history[1:]) == canvas  # [S, γ]
         settled = same.flip(0).long().cumprod(0).flip(0)  # the final value holds from this step on
-        return canvas, law, steps + 1 - settled.sum(0)
+        return canvas, law, steps + 1 - settled.sum(0), sound

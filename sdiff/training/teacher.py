@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sdiff.layers import rms_norm
 from sdiff.many import Lanes
-from sdiff.sampling import Dice, Shape
+from sdiff.sampling import Dice, NonFiniteLogits, Shape, finite
 from sdiff.verifier import Llama
 
 Tag = TypeVar("Tag")
@@ -109,6 +109,8 @@ class Sampler:
             lengths = [len(slot.prompt) + len(slot.answer) - 1 for _, slot in busy]
             hidden = self.lanes.read(last, [b for b, _ in busy], lengths)[:, -1]
             law = self.shape.law(F.linear(hidden, self.lanes.model.unembedding))
+            if not bool(finite(law)):
+                raise NonFiniteLogits
             for (b, slot), token in zip(busy, ManyDice([slot.generator for _, slot in busy]).draw(law).tolist(), strict=True):
                 slot.answer.append(token)
                 if token == self.eos or len(slot.answer) >= most or len(slot.prompt) + len(slot.answer) >= self.lanes.context:
